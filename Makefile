@@ -1,0 +1,35 @@
+# `make demo` and `make test` need only python3 (>= 3.11) and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test slow lint types clean
+
+$(VENV)/.installed: setup.cfg pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/elkhound compare examples/decoder_block.onnx --bind batch=4,context=512 --chip toy-64 --time-limit 10 --run-dir runs/demo
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -n 2 -m slow
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+clean:
+	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

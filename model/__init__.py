@@ -1,0 +1,1 @@
+"""Nouns: chip, graph, options, problems, plans, referee. Imports nothing of ours."""

@@ -1,0 +1,66 @@
+"""The allocation problem: how much SRAM each live operator gets (paper §4.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationOption:
+    """A point on one item's trade-off of space against time."""
+
+    size_bytes: int
+    cycles: int
+
+    def __post_init__(self) -> None:
+        if self.size_bytes < 0:
+            raise ValueError(f"bytes is {self.size_bytes}, must not be negative")
+        if self.cycles < 0:
+            raise ValueError(f"cycles is {self.cycles}, must not be negative")
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationItem:
+    """One live operator: the executing one, or a preloaded one."""
+
+    name: str
+    options: tuple[AllocationOption, ...]
+
+    def __post_init__(self) -> None:
+        if not self.options:
+            raise ValueError(f"item {self.name}: has no options")
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationProblem:
+    """Choose one option of each item; minimise total cycles within the capacity."""
+
+    capacity_bytes: int
+    items: tuple[AllocationItem, ...]
+    name: str = "allocation"
+
+    def __post_init__(self) -> None:
+        if self.capacity_bytes < 0:
+            raise ValueError(
+                f"capacity_bytes is {self.capacity_bytes}, must not be negative"
+            )
+        if not self.items:
+            raise ValueError("items: at least one is needed")
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A plan: the index of the option each item takes."""
+
+    options: tuple[int, ...]
+
+
+class Allocator(Protocol):
+    """Chooses sizes inside inductive scheduling; handed in by `experiments`."""
+
+    name: str
+
+    def allocate(self, problem: AllocationProblem) -> Allocation | None:
+        """Return a choice that fits, or None if this allocator finds none."""
+        ...
