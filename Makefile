@@ -1,7 +1,8 @@
 # `make demo` and `make test` need only python3 (>= 3.11) and make.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
+RUN_DIR ?= runs/demo
 
 .PHONY: demo test slow lint types clean
 
@@ -16,7 +17,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/elkhound compare examples/decoder_block.onnx --bind batch=4,context=512 --chip toy-64 --time-limit 10 --run-dir runs/demo
+	$(BIN)/elkhound compare examples/decoder_block.onnx --bind batch=4,context=512 --chip toy-64 --time-limit 10 --run-dir $(RUN_DIR)
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
