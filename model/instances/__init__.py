@@ -1,1 +1,22 @@
-"""instances."""
+"""Seeded random and hand-made problems, for users, tests and studies."""
+
+from elkhound.model.instances.adversarial import ADVERSARIAL, adversarial_schedule
+from elkhound.model.instances.allocation import FAMILIES as ALLOCATION_FAMILIES
+from elkhound.model.instances.allocation import overshoot, random_allocation
+from elkhound.model.instances.generate import KINDS, families, generate_problem
+from elkhound.model.instances.schedule import FAMILIES as SCHEDULE_FAMILIES
+from elkhound.model.instances.schedule import least_sram_bytes, random_schedule
+
+__all__ = [
+    "ADVERSARIAL",
+    "ALLOCATION_FAMILIES",
+    "KINDS",
+    "SCHEDULE_FAMILIES",
+    "adversarial_schedule",
+    "families",
+    "generate_problem",
+    "least_sram_bytes",
+    "overshoot",
+    "random_allocation",
+    "random_schedule",
+]
