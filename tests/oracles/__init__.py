@@ -1,0 +1,1 @@
+"""Evaluators and models built differently from the library, to check it against."""

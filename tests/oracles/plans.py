@@ -1,0 +1,29 @@
+"""Every plan of a tiny problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+
+from elkhound.model.schedule import Schedule, ScheduleProblem
+
+
+def all_plans(problem: ScheduleProblem) -> Iterator[Schedule]:
+    """Every gate vector with every option vector, fitting or not."""
+    gates: list[tuple[int | None, ...]] = [
+        tuple(range(j + 1)) if operator.streams else (None,)
+        for j, operator in enumerate(problem.operators)
+    ]
+    options = [range(len(operator.options)) for operator in problem.operators]
+    for gate_vector in product(*gates):
+        for option_vector in product(*options):
+            yield Schedule(gate_vector, option_vector)
+
+
+def plan_count(problem: ScheduleProblem) -> int:
+    """How many `all_plans` gives."""
+    return prod(
+        len(operator.options) * (j + 1 if operator.streams else 1)
+        for j, operator in enumerate(problem.operators)
+    )
