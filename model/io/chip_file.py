@@ -1,0 +1,186 @@
+"""Chips: YAML files and the presets that come with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from elkhound.model.chip import AllToAll, Chip, Core, Hbm
+from elkhound.model.errors import BadInputError, nearest
+from elkhound.model.io.document import Document, read_document
+from elkhound.model.io.fields import ChipCount, ChipPositive, FileModel, Name, Rate
+from elkhound.model.io.validate import built, validated
+
+_PRESETS = Path(__file__).parent.parent / "presets" / "chips"
+_MESH_KEYS = ("rows", "columns")
+
+
+class LinksModel(FileModel):
+    """Links between cores; what is left out costs nothing."""
+
+    topology: Literal["all-to-all"]
+    bytes_per_second: Rate = Field(description="rate of each core's in- and out-port")
+    exchange_bytes_per_second: Rate | None = Field(
+        None, description="payload rate of core-to-core exchange; the ports' if absent"
+    )
+    latency_ns: ChipCount = 0
+    sync_cycles: ChipCount = 0
+    cross_chip_permille: ChipPositive = Field(
+        1000, description="factor on exchange of operators wider than one chip"
+    )
+
+
+class HbmModel(FileModel):
+    """HBM of all chips together."""
+
+    bytes_per_second: Rate
+    latency_ns: ChipCount
+    controllers: ChipPositive
+
+
+class ComputeModel(FileModel):
+    """Arithmetic of one core."""
+
+    mac_per_cycle: ChipPositive
+    vector_flop_per_cycle: ChipPositive | None = Field(
+        None, description="mac_per_cycle / 16, at least 1, if absent: the IPU's ratio"
+    )
+
+
+class ChipModel(FileModel):
+    """A chip, or several that run one program together."""
+
+    chip: Name
+    chips: ChipPositive
+    cores_per_chip: ChipPositive
+    sram_bytes: ChipPositive = Field(description="SRAM of one core")
+    reserved_bytes: ChipCount = Field(0, description="part of it plans may not use")
+    clock_hz: Rate
+    links: LinksModel
+    hbm: HbmModel
+    compute: ComputeModel
+    sram_port_bytes_per_cycle: ChipPositive = 16
+    overlap_exchange: bool = False
+
+
+def chip_names() -> tuple[str, ...]:
+    """Return the names of the presets."""
+    return tuple(sorted(file.stem for file in _PRESETS.glob("*.yaml")))
+
+
+def load_chip(name_or_path: str) -> Chip:
+    """Return a preset, or the chip of a YAML or JSON file.
+
+    Raises
+    ------
+    BadInputError
+        No preset or file of that name, or a file with an unknown, missing or
+        ineffective key or an impossible value: named with line and legal range.
+    """
+    names = chip_names()
+    if name_or_path in names:
+        return chip_from(read_document(_PRESETS / f"{name_or_path}.yaml"))
+    path = Path(name_or_path)
+    is_path = len(path.parts) > 1 or path.suffix in (".yaml", ".yml", ".json")
+    if not is_path and not path.exists():
+        raise BadInputError(
+            f"no chip is called {name_or_path!r}, and no file",
+            code="unknown-chip",
+            hint=nearest(name_or_path, list(names)),
+        )
+    return chip_from(read_document(name_or_path))
+
+
+def chip_from(document: Document) -> Chip:
+    """Return the chip a document describes."""
+    _refuse_mesh_keys(document)
+    model = validated(document, ChipModel)
+    if model.chips == 1 and "cross_chip_permille" in model.links.model_fields_set:
+        document.refuse(
+            "links.cross_chip_permille has no effect where chips is 1; leave it out",
+            ("links", "cross_chip_permille"),
+            code="no-effect",
+        )
+    compute, links, hbm = model.compute, model.links, model.hbm
+    core = built(
+        document,
+        (),
+        lambda: Core(
+            sram_bytes=model.sram_bytes,
+            reserved_bytes=model.reserved_bytes,
+            sram_port_bytes_per_cycle=model.sram_port_bytes_per_cycle,
+            mac_per_cycle=compute.mac_per_cycle,
+            vector_flop_per_cycle=compute.vector_flop_per_cycle
+            or max(1, compute.mac_per_cycle // 16),
+        ),
+    )
+    all_to_all = built(
+        document,
+        ("links",),
+        lambda: AllToAll(
+            bytes_per_second=links.bytes_per_second,
+            exchange_bytes_per_second=links.exchange_bytes_per_second
+            or links.bytes_per_second,
+            latency_ns=links.latency_ns,
+            sync_cycles=links.sync_cycles,
+            cross_chip_permille=links.cross_chip_permille,
+        ),
+    )
+    return Chip(
+        name=model.chip,
+        chips=model.chips,
+        cores_per_chip=model.cores_per_chip,
+        clock_hz=model.clock_hz,
+        core=core,
+        links=all_to_all,
+        hbm=Hbm(hbm.bytes_per_second, hbm.latency_ns, hbm.controllers),
+        overlap_exchange=model.overlap_exchange,
+    )
+
+
+def chip_document(chip: Chip) -> dict[str, object]:
+    """Return a chip as its file holds it; `chip_from` reads it back."""
+    links: dict[str, object] = {
+        "topology": "all-to-all",
+        "bytes_per_second": chip.links.bytes_per_second,
+        "exchange_bytes_per_second": chip.links.exchange_bytes_per_second,
+        "latency_ns": chip.links.latency_ns,
+        "sync_cycles": chip.links.sync_cycles,
+    }
+    if chip.chips > 1:
+        links["cross_chip_permille"] = chip.links.cross_chip_permille
+    return {
+        "chip": chip.name,
+        "chips": chip.chips,
+        "cores_per_chip": chip.cores_per_chip,
+        "sram_bytes": chip.core.sram_bytes,
+        "reserved_bytes": chip.core.reserved_bytes,
+        "clock_hz": chip.clock_hz,
+        "links": links,
+        "hbm": {
+            "bytes_per_second": chip.hbm.bytes_per_second,
+            "latency_ns": chip.hbm.latency_ns,
+            "controllers": chip.hbm.controllers,
+        },
+        "compute": {
+            "mac_per_cycle": chip.core.mac_per_cycle,
+            "vector_flop_per_cycle": chip.core.vector_flop_per_cycle,
+        },
+        "sram_port_bytes_per_cycle": chip.core.sram_port_bytes_per_cycle,
+        "overlap_exchange": chip.overlap_exchange,
+    }
+
+
+def _refuse_mesh_keys(document: Document) -> None:
+    links = document.at(("links",))
+    if not isinstance(links, dict) or links.get("topology") != "all-to-all":
+        return
+    for key in _MESH_KEYS:
+        if key in links:
+            document.refuse(
+                f"links.{key} has no effect with topology all-to-all; leave it out",
+                ("links", key),
+                code="no-effect",
+            )
