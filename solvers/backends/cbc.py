@@ -1,0 +1,91 @@
+"""Runs the CBC program on a PuLP model and reads its log."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pulp
+
+from elkhound.model.limits import Limits, Plan
+from elkhound.model.result import Status
+from elkhound.solvers.backends.milp_model import (
+    MilpAnswer,
+    MilpError,
+    Model,
+    settle,
+    statistics,
+)
+
+
+def path() -> str | None:
+    """Return where CBC is: the one in PuLP, else the one on PATH."""
+    bundled = pulp.apis.coin_api.pulp_cbc_path
+    if bundled and os.path.isfile(bundled) and os.access(bundled, os.X_OK):
+        return str(bundled)
+    return shutil.which("cbc")
+
+
+@cache
+def version(program: str) -> str:
+    """Return the version that the program prints."""
+    said = subprocess.run(
+        [program, "-quit"], capture_output=True, text=True, timeout=20
+    )
+    match = re.search(r"Version: (\S+)", said.stdout)
+    return match.group(1) if match else "unknown"
+
+
+def run(
+    model: Model, limits: Limits[Plan], seconds: float, absolute_gap: float
+) -> MilpAnswer:
+    """Minimise a model; see `elkhound.solvers.backends.pulp.run`."""
+    program = path()
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "cbc.log"
+        nodes = limits.deterministic_work
+        solver = pulp.COIN_CMD(
+            path=program,
+            msg=False,
+            gapRel=limits.relative_gap,
+            gapAbs=absolute_gap,
+            threads=limits.workers,
+            timeLimit=seconds,
+            maxNodes=None if nodes is None else max(1, int(nodes)),
+            options=[f"randomCbcSeed {limits.seed % 2**31}"],
+            logPath=str(log),
+        )
+        solver.tmpDir = folder
+        try:
+            model.lp.solve(solver)
+        except pulp.PulpSolverError as failure:
+            raise MilpError(f"CBC failed: {failure}", code="cbc") from failure
+        return _read(model, log.read_text(), f"CBC {version(str(program))}")
+
+
+def _read(model: Model, log: str, release: str) -> MilpAnswer:
+    release = f"{release}, PuLP {pulp.__version__}"
+    nodes = re.search(r"^Enumerated nodes:\s+(\d+)", log, re.MULTILINE)
+    counts = statistics(model, int(nodes.group(1)) if nodes else None)
+    said = model.lp.sol_status
+    counts["solver_status"] = pulp.LpSolution.get(said, str(said))
+    if model.lp.status == pulp.LpStatusInfeasible and "infeasible" in log:
+        return MilpAnswer(Status.INFEASIBLE, None, None, {}, counts, release)
+    lower = re.search(r"^Lower bound:\s+(\S+)", log, re.MULTILINE)
+    bound = float(lower.group(1)) if lower else None
+    if said == pulp.LpSolutionNoSolutionFound:
+        return MilpAnswer(Status.UNKNOWN, None, bound, {}, counts, release)
+    if said not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
+        raise MilpError(f"CBC ended with status {said}", code="cbc-status")
+    proved = said == pulp.LpSolutionOptimal
+    objective = float(pulp.value(model.lp.objective))
+    if proved and bound is None:
+        bound = objective
+    values = {v.name: float(v.varValue or 0) for v in model.lp.variables()}
+    status = settle(proved, objective, bound)
+    return MilpAnswer(status, objective, bound, values, counts, release)

@@ -1,0 +1,136 @@
+"""Runs HiGHS on a PuLP model and reads what HiGHS itself says."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pulp
+
+from elkhound.model.limits import Limits, Plan
+from elkhound.model.result import Status
+from elkhound.solvers.backends.interrupt import run_interruptibly
+from elkhound.solvers.backends.milp_model import (
+    MilpAnswer,
+    MilpError,
+    Model,
+    settle,
+    statistics,
+)
+
+_STDOUT = threading.Lock()
+
+
+@cache
+def version() -> str:
+    """Return the version of HiGHS, and swallow its banner."""
+    with _quiet_stdout():
+        import highspy
+
+        instance: Any = highspy.Highs
+        return str(instance().version())
+
+
+@contextmanager
+def _quiet_stdout() -> Iterator[None]:
+    """Send the process's standard output nowhere: HiGHS prints a banner once."""
+    with _STDOUT:
+        saved = os.dup(1)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+        try:
+            yield
+        finally:
+            os.dup2(saved, 1)
+            os.close(saved)
+
+
+def run(
+    model: Model,
+    limits: Limits[Plan],
+    seconds: float,
+    absolute_gap: float,
+    start: Mapping[str, float] | None,
+) -> MilpAnswer:
+    """Minimise a model; see `elkhound.solvers.backends.pulp.run`."""
+    import highspy
+
+    version()  # the banner, if it has not been swallowed yet
+    highspy.Highs.resetGlobalScheduler(True)  # or another thread count is refused
+    options: dict[str, Any] = {"random_seed": limits.seed % 2**31}
+    if limits.deterministic_work is not None:
+        options["mip_max_nodes"] = int(limits.deterministic_work)
+    solver = pulp.HiGHS(
+        msg=False,
+        gapRel=limits.relative_gap,
+        gapAbs=absolute_gap,
+        threads=limits.workers,
+        timeLimit=seconds,
+        **options,
+    )
+    solver.createAndConfigureSolver(model.lp)
+    solver.buildSolverModel(model.lp)
+    highs = model.lp.solverModel
+    if start is not None:
+        _set_start(model, start)
+    highs.HandleUserInterrupt = True
+    run_interruptibly(highs.run, highs.cancelSolve)
+    return _read(model)
+
+
+def _set_start(model: Model, start: Mapping[str, float]) -> None:
+    given = [(v.index, start[v.name]) for v in model.lp.variables() if v.name in start]
+    index = np.array([i for i, _ in given], dtype=np.int32)
+    value = np.array([x for _, x in given], dtype=np.float64)
+    model.lp.solverModel.setSolution(len(given), index, value)
+
+
+def _read(model: Model) -> MilpAnswer:
+    import highspy
+
+    highs = model.lp.solverModel
+    code = highs.getModelStatus()
+    known: Any = highspy.HighsModelStatus
+    stopped = (
+        known.kTimeLimit,
+        known.kIterationLimit,
+        known.kSolutionLimit,
+        known.kInterrupt,
+        known.kHighsInterrupt,
+        known.kMemoryLimit,
+        known.kObjectiveBound,
+        known.kObjectiveTarget,
+        known.kUnknown,
+    )
+    info = highs.getInfo()
+    release = f"HiGHS {highs.version()}, PuLP {pulp.__version__}"
+    counts = statistics(model, max(0, int(info.mip_node_count)))
+    counts["solver_status"] = highs.modelStatusToString(code)
+    if code == known.kInfeasible:
+        return MilpAnswer(Status.INFEASIBLE, None, None, {}, counts, release)
+    if code != known.kOptimal and code not in stopped:
+        raise MilpError(
+            f"HiGHS ended with {highs.modelStatusToString(code)}", code="highs-status"
+        )
+    constant = float(model.lp.objective.constant)
+    integral = any(v.cat == pulp.LpInteger for v in model.lp.variables())
+    bound: float | None = info.mip_dual_bound + constant
+    if not integral:
+        bound = info.objective_function_value + constant
+    if bound is None or abs(bound) >= highspy.kHighsInf or bound != bound:
+        bound = None
+    if not integral and code != known.kOptimal:
+        bound = None
+    objective, values = None, {}
+    if info.primal_solution_status == 2:  # kSolutionStatusFeasible
+        objective = info.objective_function_value + constant
+        columns = highs.getSolution().col_value
+        values = {v.name: columns[v.index] for v in model.lp.variables()}
+    status = settle(code == known.kOptimal, objective, bound)
+    return MilpAnswer(status, objective, bound, values, counts, release)
