@@ -1,1 +1,29 @@
-"""simpy_chip."""
+"""The chip simulator, built on SimPy: runs a device program and scores it."""
+
+from elkhound.simpy_chip.chip import simulate
+from elkhound.simpy_chip.score import (
+    CoreScore,
+    Occupancy,
+    OperatorScore,
+    Phase,
+    PhaseKind,
+    Score,
+    TimeSplit,
+    score_document,
+)
+from elkhound.simpy_chip.sram import SramExceededError
+from elkhound.simpy_chip.waits import DeadlockError
+
+__all__ = [
+    "CoreScore",
+    "DeadlockError",
+    "Occupancy",
+    "OperatorScore",
+    "Phase",
+    "PhaseKind",
+    "Score",
+    "SramExceededError",
+    "TimeSplit",
+    "score_document",
+    "simulate",
+]

@@ -1,0 +1,185 @@
+"""A core: waits for its data, distributes it, computes and exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import simpy
+from simpy.events import Event
+
+from elkhound.model.program import Task
+from elkhound.model.schedule import ScheduleOption
+from elkhound.simpy_chip.links.ports import Port
+from elkhound.simpy_chip.score import Phase, PhaseKind
+from elkhound.simpy_chip.sram import Sram
+from elkhound.simpy_chip.waits import Waits
+
+
+@dataclass(frozen=True, slots=True)
+class Superstep:
+    """One round of exchange and compute, in cycles without contention."""
+
+    exchange_cycles: int
+    compute_cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An option as a core carries it out.
+
+    Parameters
+    ----------
+    distribute_cycles : int
+        Exchange that turns the preload state into the execute state.
+    supersteps : tuple of Superstep
+        In order.
+    overlapped : bool
+        Whether a superstep computes and exchanges at once, or first exchanges.
+    """
+
+    distribute_cycles: int
+    supersteps: tuple[Superstep, ...]
+    overlapped: bool
+
+
+def shares(cycles: int, parts: int) -> list[int]:
+    """Cut cycles into whole parts that differ by at most one, larger ones first.
+
+    Of two quantities cut into equally many parts, the larger has the larger part
+    everywhere, so maxima per part add up to the maximum of the wholes.
+    """
+    base, longer = divmod(cycles, parts)
+    return [base + 1] * longer + [base] * (parts - longer)
+
+
+def work_of(option: ScheduleOption) -> Work:
+    """Return the phases of an option; without any, X of exchange then t − X."""
+    total, link = option.execute_cycles, option.execute_link_cycles
+    distribute = option.distribute_cycles
+    compute, exchange = option.compute_cycles, option.exchange_cycles
+    if distribute is None or compute is None or exchange is None:
+        return Work(0, (Superstep(link, total - link),), overlapped=False)
+    steps = option.payload.steps if option.payload is not None else 1
+    supersteps = map(Superstep, shares(exchange, steps), shares(compute, steps))
+    serial = distribute + compute + exchange
+    return Work(distribute, tuple(supersteps), overlapped=total != serial)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One execute as it happened on a core.
+
+    Parameters
+    ----------
+    issue_cycle, start_cycle, end_cycle : int
+        Issued by the host; data there; finished.
+    alone_cycles : int
+        What start to end takes if no preload shares the port.
+    phases : tuple of Phase
+        In order of their ends.
+    """
+
+    issue_cycle: int
+    start_cycle: int
+    end_cycle: int
+    alone_cycles: int
+    phases: tuple[Phase, ...]
+
+
+class Core:
+    """A core, or a class of cores that all do the same.
+
+    Parameters
+    ----------
+    env : simpy.Environment
+        Clock.
+    name : str
+        Shown in messages and in the score.
+    multiplicity : int
+        How many cores it stands for.
+    port : Port
+        In-port of each of them.
+    sram : Sram
+        SRAM of each of them.
+    latency_cycles : int
+        Added to each exchange phase, from the first byte sent to it received.
+    waits : Waits
+        Where it notes what it waits for.
+    """
+
+    def __init__(
+        self,
+        env: simpy.Environment,
+        *,
+        name: str,
+        multiplicity: int,
+        port: Port,
+        sram: Sram,
+        latency_cycles: int,
+        waits: Waits,
+    ) -> None:
+        self._env = env
+        self._latency_cycles = latency_cycles
+        self._waits = waits
+        self.name = name
+        self.multiplicity = multiplicity
+        self.port = port
+        self.sram = sram
+        self.delivered_bytes = 0
+        self.executions: list[Execution] = []
+
+    def execute(
+        self, operator: int, task: Task, tag: Event | None
+    ) -> Generator[Event, None, None]:
+        """Run one operator: wait for the tag, distribute, then the supersteps."""
+        issue = int(self._env.now)
+        self.sram.issue_execute(operator, task)
+        if tag is not None:
+            waiter = f"execute({task.name}) on {self.name}"
+            with self._waits.note(waiter, f"the done tag of {task.name}"):
+                yield tag
+        self.sram.start_execute(operator, task)
+        start = int(self._env.now)
+        work = work_of(task.option)
+        phases: list[Phase] = []
+        yield from self._exchange(PhaseKind.DISTRIBUTE, work.distribute_cycles, phases)
+        alone = self._with_latency(work.distribute_cycles)
+        for step in work.supersteps:
+            exchange = self._exchange(PhaseKind.EXCHANGE, step.exchange_cycles, phases)
+            compute = self._compute(step.compute_cycles, phases)
+            lasts = (self._with_latency(step.exchange_cycles), step.compute_cycles)
+            if work.overlapped:
+                alone += max(lasts)
+                both = (self._env.process(exchange), self._env.process(compute))
+                yield self._env.all_of(both)
+            else:
+                alone += sum(lasts)
+                yield from exchange
+                yield from compute
+        self.sram.end_execute(operator)
+        end = int(self._env.now)
+        self.executions.append(Execution(issue, start, end, alone, tuple(phases)))
+
+    def _with_latency(self, cycles: int) -> int:
+        return cycles + self._latency_cycles if cycles else 0
+
+    def _exchange(
+        self, kind: PhaseKind, cycles: int, phases: list[Phase]
+    ) -> Generator[Event, None, None]:
+        if cycles == 0:
+            return
+        start = int(self._env.now)
+        if self._latency_cycles:
+            yield self._env.timeout(self._latency_cycles)
+        yield self.port.transfer(cycles)
+        phases.append(Phase(kind, start, int(self._env.now)))
+
+    def _compute(
+        self, cycles: int, phases: list[Phase]
+    ) -> Generator[Event, None, None]:
+        if cycles == 0:
+            return
+        start = int(self._env.now)
+        yield self._env.timeout(cycles)
+        phases.append(Phase(PhaseKind.COMPUTE, start, start + cycles))

@@ -1,0 +1,89 @@
+"""HBM: a first-in-first-out server of preload requests, with done tags."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import simpy
+from simpy.events import Event
+
+from elkhound.model.program import Task
+from elkhound.simpy_chip.core import Core
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One preload as it happened: request, first byte and last byte."""
+
+    issue_cycle: int
+    start_cycle: int
+    end_cycle: int
+
+
+class Hbm:
+    """All controllers together: every preload is striped over all of them.
+
+    Preloads are delivered one after another in the order of their requests, each at
+    the rate of its option: h cycles, in which every core's in-port is asked for Y of
+    h. A port that gives less makes the preload, and those behind it, later. The
+    latency passes while a request queues: it shows only where the HBM would
+    otherwise have nothing to deliver.
+
+    Parameters
+    ----------
+    env : simpy.Environment
+        Clock.
+    tasks : sequence of Task
+        What each operator preloads.
+    cores : sequence of Core
+        Where it goes: every preload feeds all of them.
+    latency_cycles : int
+        From a request to its first byte.
+    """
+
+    def __init__(
+        self,
+        env: simpy.Environment,
+        tasks: Sequence[Task],
+        cores: Sequence[Core],
+        latency_cycles: int,
+    ) -> None:
+        self._env = env
+        self._tasks = tasks
+        self._cores = cores
+        self._latency_cycles = latency_cycles
+        self._requests = simpy.Store(env)
+        self.tags = [env.event() if task.option.streams else None for task in tasks]
+        self.deliveries: dict[int, Delivery] = {}
+        env.process(self._serve())
+
+    def request(self, operator: int) -> None:
+        """Queue the operator's preload; its tag fires when all bytes are there."""
+        self._requests.put((operator, int(self._env.now)))
+
+    def _serve(self) -> Generator[Event, tuple[int, int], None]:
+        while True:
+            operator, issue = yield self._requests.get()
+            first_byte = issue + self._latency_cycles
+            if first_byte > self._env.now:
+                yield self._env.timeout(first_byte - self._env.now)
+            start = int(self._env.now)
+            yield self._deliver(self._tasks[operator])
+            end = int(self._env.now)
+            self.deliveries[operator] = Delivery(issue, start, end)
+            for core in self._cores:
+                core.delivered_bytes += self._tasks[operator].option.preload_bytes
+            tag = self.tags[operator]
+            if tag is not None:
+                tag.succeed()
+
+    def _deliver(self, task: Task) -> Event:
+        cycles = task.option.preload_cycles
+        work = task.option.preload_link_cycles
+        if work == 0:
+            return self._env.timeout(cycles)
+        asked = Fraction(work, cycles)
+        flows = [core.port.transfer(work, asked) for core in self._cores]
+        return self._env.all_of(flows)

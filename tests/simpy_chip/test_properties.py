@@ -1,0 +1,217 @@
+"""What holds for every program, on random ones."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from dataclasses import astuple, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import elkhound.simpy_chip
+from elkhound.model.chip import AllToAll, Chip, Core, Hbm
+from elkhound.model.program import Program, program_of
+from elkhound.model.schedule import (
+    Contention,
+    OptionPayload,
+    Schedule,
+    ScheduleOperator,
+    ScheduleOption,
+    ScheduleProblem,
+)
+from elkhound.model.timing import fits, timeline
+from elkhound.simpy_chip import SramExceededError, simulate
+from elkhound.simpy_chip.chip import run
+
+CHIP = Chip(
+    name="nanosecond",
+    chips=1,
+    cores_per_chip=4,
+    clock_hz=1_000_000_000,
+    core=Core(1000, 0, 16, 64, 64),
+    links=AllToAll(4_000_000_000, 4_000_000_000, 2, 0, 1000),
+    hbm=Hbm(4_000_000_000, 5, 1),
+)
+ROOMY_BYTES = 10_000
+every_program = settings(derandomize=True, deadline=None, max_examples=500)
+some_programs = settings(derandomize=True, deadline=None, max_examples=100)
+
+cycles = st.integers(0, 12)
+
+
+@st.composite
+def options(draw: st.DrawFn, streams: bool, overlap: bool) -> ScheduleOption:
+    distribute, compute, exchange = draw(cycles), draw(cycles), draw(cycles)
+    inner = max(compute, exchange) if overlap else compute + exchange
+    preload = draw(cycles) if streams else 0
+    option = ScheduleOption(
+        0,
+        draw(st.integers(0, 50)),
+        draw(st.integers(1, 40)) if streams else 0,
+        preload,
+        draw(st.integers(0, preload)),
+        distribute + inner,
+        distribute + exchange,
+        distribute,
+        compute,
+        exchange,
+        OptionPayload((), (), 1, draw(st.integers(1, 5)), 0, 0, 0, 0),
+    )
+    if overlap or draw(st.booleans()):
+        return option
+    return replace(
+        option, distribute_cycles=None, compute_cycles=None, exchange_cycles=None
+    )
+
+
+@st.composite
+def plans(
+    draw: st.DrawFn, sram_bytes: int = ROOMY_BYTES, overlap: bool | None = None
+) -> tuple[ScheduleProblem, Schedule]:
+    """A problem under the rule `none`, and a plan with legal gates."""
+    overlaps = draw(st.booleans()) if overlap is None else overlap
+    operators: list[ScheduleOperator] = []
+    gates: list[int | None] = []
+    for index in range(draw(st.integers(1, 8))):
+        streams = draw(st.booleans())
+        option = draw(options(streams, overlaps))
+        resident_bytes = draw(st.integers(0, 10))
+        operators.append(ScheduleOperator(f"op{index}", (option,), resident_bytes))
+        gates.append(draw(st.integers(0, index)) if streams else None)
+    problem = ScheduleProblem(sram_bytes, tuple(operators), Contention.NONE)
+    return problem, Schedule(tuple(gates), (0,) * len(operators))
+
+
+def planned_link_work(program: Program) -> int:
+    return sum(
+        task.option.preload_link_cycles + task.option.execute_link_cycles
+        for task in program.tasks
+    )
+
+
+@every_program
+@given(plans())
+def test_without_contention_it_equals_the_planned_times(
+    case: tuple[ScheduleProblem, Schedule],
+) -> None:
+    score = simulate(program_of(*case), contention=False, latency=False)
+    planned = timeline(*case)
+    assert score.makespan_cycles == planned.makespan
+    for index, operator in enumerate(score.operators):
+        assert operator.preload_start_cycle == planned.preload_start[index]
+        assert operator.preload_end_cycle == planned.preload_end[index]
+        assert operator.execute_start_cycle == planned.execute_start[index]
+        assert operator.execute_end_cycle == planned.execute_end[index]
+    assert score.split.contention == 0
+    assert score.split.idle == 0
+
+
+@every_program
+@given(plans())
+def test_with_contention_it_is_never_faster_and_conserves_work(
+    case: tuple[ScheduleProblem, Schedule],
+) -> None:
+    program = program_of(*case)
+    score = simulate(program)
+    assert score.makespan_cycles >= timeline(*case).makespan
+    assert sum(astuple(score.split)) == score.makespan_cycles
+    assert min(astuple(score.split)) >= 0
+    core = score.cores[0]
+    assert core.link_work_cycles == planned_link_work(program)
+    assert core.link_peak_load <= 1
+    assert core.delivered_bytes == sum(t.option.preload_bytes for t in program.tasks)
+    assert core.compute_cycles == sum(
+        task.option.execute_cycles - task.option.execute_link_cycles
+        if task.option.compute_cycles is None
+        else task.option.compute_cycles
+        for task in program.tasks
+    )
+    assert core.occupancy[-1].total_bytes == 0
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@some_programs
+@given(data=st.data())
+def test_latency_never_makes_a_program_faster(
+    data: st.DataObject, overlap: bool
+) -> None:
+    case = data.draw(plans(overlap=overlap))
+    chip = replace(CHIP, overlap_exchange=overlap)
+    score = simulate(program_of(*case, chip))
+    assert score.makespan_cycles >= timeline(*case).makespan
+    assert sum(astuple(score.split)) == score.makespan_cycles
+    assert min(astuple(score.split)) >= 0
+
+
+@every_program
+@given(plans(sram_bytes=90))
+def test_the_sram_check_accepts_exactly_what_the_problem_accepts(
+    case: tuple[ScheduleProblem, Schedule],
+) -> None:
+    program = program_of(*case)
+    if fits(*case):
+        assert simulate(program).peak_bytes <= 90
+    else:
+        with pytest.raises(SramExceededError):
+            simulate(program)
+
+
+@some_programs
+@given(plans())
+def test_cores_that_do_the_same_may_be_merged_into_a_class(
+    case: tuple[ScheduleProblem, Schedule],
+) -> None:
+    program = program_of(*case)
+    merged = run(program, [("all", 3)], contention=True, latency=True)
+    apart = run(program, [("x", 1), ("y", 1), ("z", 1)], contention=True, latency=True)
+    assert apart.operators == merged.operators
+    assert apart.link_utilisation == merged.link_utilisation
+    assert apart.split == merged.split
+
+
+def test_the_score_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
+    script = tmp_path / "score.py"
+    script.write_text(
+        "import json\n"
+        "from elkhound.model.program import Execute, PreloadAsync, Program, Task\n"
+        "from elkhound.model.schedule import ScheduleOption\n"
+        "from elkhound.simpy_chip import score_document, simulate\n"
+        "tasks = tuple(Task(f'op{i}', ScheduleOption(0, 5, 5, 9 + i, 5, 9, 6), 1)\n"
+        "              for i in range(6))\n"
+        "order = [PreloadAsync(j) for j in (0, 3, 1, 2)] + [Execute(0), Execute(1)]\n"
+        "order += [PreloadAsync(5), PreloadAsync(4)]\n"
+        "order += [Execute(i) for i in range(2, 6)]\n"
+        "score = simulate(Program(tuple(order), tasks, 99))\n"
+        "print(json.dumps(score_document(score)))\n"
+    )
+    answers = {
+        subprocess.run(
+            [sys.executable, script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(answers) == 1
+    assert json.loads(answers.pop())["makespan_cycles"] > 0
+
+
+def test_the_simulator_shares_no_timing_code() -> None:
+    nouns = {"program", "chip", "schedule", "graph", "errors"}
+    room = Path(elkhound.simpy_chip.__file__).parent
+    imported = {
+        node.module
+        for path in room.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module
+    }
+    model = {name for name in imported if name.startswith("elkhound.model")}
+    assert model <= {f"elkhound.model.{noun}" for noun in nouns}
