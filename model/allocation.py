@@ -64,3 +64,34 @@ class Allocator(Protocol):
     def allocate(self, problem: AllocationProblem) -> Allocation | None:
         """Return a choice that fits, or None if this allocator finds none."""
         ...
+
+
+def pareto(item: AllocationItem) -> tuple[int, ...]:
+    """Return the options no other is at least as good as, fastest and largest first.
+
+    Cycles rise and bytes fall strictly along the list; of equal options the first
+    one stays.
+
+    Examples
+    --------
+    >>> points = ((0, 9), (5, 5), (5, 4), (7, 4))
+    >>> pareto(AllocationItem("a", tuple(AllocationOption(*p) for p in points)))
+    (2, 0)
+    """
+    options = item.options
+    order = sorted(
+        range(len(options)), key=lambda k: (options[k].size_bytes, options[k].cycles)
+    )
+    front = order[:1]
+    for k in order[1:]:
+        if options[k].cycles < options[front[-1]].cycles:
+            front.append(k)
+    return tuple(reversed(front))
+
+
+def chosen(problem: AllocationProblem, plan: Allocation) -> list[AllocationOption]:
+    """Return the option each item takes."""
+    return [
+        item.options[index]
+        for item, index in zip(problem.items, plan.options, strict=True)
+    ]

@@ -1,0 +1,122 @@
+"""How every heuristic answers: status, value and time, with the plan checked."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from elkhound.model.allocation import Allocation, AllocationProblem
+from elkhound.model.allocation import chosen as chosen_sizes
+from elkhound.model.limits import Limits
+from elkhound.model.result import OrderClass, Result, Status
+from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.model.timing import fits, timeline
+
+Counts = Mapping[str, int | float | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Wall and CPU seconds since it was made."""
+
+    wall_start: float = field(default_factory=time.perf_counter)
+    cpu_start: float = field(default_factory=time.process_time)
+
+    @property
+    def wall_seconds(self) -> float:
+        """Seconds that passed."""
+        return time.perf_counter() - self.wall_start
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Seconds this process worked."""
+        return time.process_time() - self.cpu_start
+
+
+def schedule_result(
+    method: str,
+    problem: ScheduleProblem,
+    plan: Schedule | None,
+    limits: Limits[Schedule],
+    clock: Clock,
+    statistics: Counts,
+) -> Result[Schedule]:
+    """Return the result of a heuristic that ended with this plan or without one.
+
+    A schedule exists if and only if every operator alone fits (all g_j = j keeps
+    nothing outstanding), so a missing plan is INFEASIBLE where one does not, and
+    UNKNOWN else.
+    """
+    version = importlib.metadata.version("elkhound")
+    if plan is None:
+        status = Status.UNKNOWN if fits_alone(problem) else Status.INFEASIBLE
+        return Result(
+            method=method,
+            status=status,
+            seed=limits.seed,
+            wall_seconds=clock.wall_seconds,
+            cpu_seconds=clock.cpu_seconds,
+            version=version,
+            statistics=statistics,
+        )
+    if not fits(problem, plan):
+        raise RuntimeError(f"{method}: planned more than {problem.sram_bytes} B or K")
+    return Result(
+        method=method,
+        status=Status.FEASIBLE,
+        plan=plan,
+        objective=timeline(problem, plan).makespan,
+        order=order_class(plan),
+        seed=limits.seed,
+        wall_seconds=clock.wall_seconds,
+        cpu_seconds=clock.cpu_seconds,
+        version=version,
+        statistics=statistics,
+    )
+
+
+def fits_alone(problem: ScheduleProblem) -> bool:
+    """Whether every operator fits beside its resident bytes, with no preload."""
+    return all(
+        min(max(o.execute_bytes, o.preload_bytes) for o in operator.options)
+        + operator.resident_bytes
+        <= problem.sram_bytes
+        for operator in problem.operators
+    )
+
+
+def order_class(plan: Schedule) -> OrderClass:
+    """Return the narrowest of identity and free order that the gates belong to."""
+    gates = [gate for gate in plan.gates if gate is not None]
+    if all(first <= second for first, second in pairwise(gates)):
+        return OrderClass.identity()
+    return OrderClass.free()
+
+
+def allocation_result(
+    method: str,
+    problem: AllocationProblem,
+    plan: Allocation | None,
+    limits: Limits[Allocation],
+    clock: Clock,
+    statistics: Counts,
+) -> Result[Allocation]:
+    """Return the result of an allocator that finds a plan whenever one exists."""
+    return Result(
+        method=method,
+        status=Status.INFEASIBLE if plan is None else Status.FEASIBLE,
+        plan=plan,
+        objective=(
+            None
+            if plan is None
+            else sum(option.cycles for option in chosen_sizes(problem, plan))
+        ),
+        seed=limits.seed,
+        wall_seconds=clock.wall_seconds,
+        cpu_seconds=clock.cpu_seconds,
+        version=importlib.metadata.version("elkhound"),
+        statistics=statistics,
+    )
