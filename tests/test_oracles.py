@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 from oracles.interval_model import interval_optimum, is_comparable
-from oracles.plans import all_plans, plan_count
+from oracles.plans import optimum, plan_count
 from oracles.replay import instructions, replay
 
 from elkhound.model.instances import adversarial_schedule, random_schedule
-from elkhound.model.referee import judge
 from elkhound.model.schedule import (
     Contention,
     Schedule,
@@ -27,20 +26,6 @@ COMPARABLE = [
     "idle-mixed",
     "resident",
 ]
-
-
-def optimum(problem: ScheduleProblem, *, identity: bool) -> int | None:
-    """The least makespan the referee grants to any plan."""
-    verdicts = (judge(problem, plan) for plan in all_plans(problem))
-    return min(
-        (
-            verdict.objective
-            for verdict in verdicts
-            if verdict.objective is not None
-            and (verdict.order.name == "identity" or not identity)
-        ),
-        default=None,
-    )
 
 
 def test_the_program_interleaves_preloads_by_gate_and_index() -> None:

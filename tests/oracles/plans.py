@@ -1,11 +1,14 @@
-"""Every plan of a tiny problem."""
+"""Every plan of a tiny problem, and the best by the referee."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from math import prod
 
+from elkhound.model.referee import judge
+from elkhound.model.result import OrderClass
 from elkhound.model.schedule import Schedule, ScheduleProblem
 
 
@@ -27,3 +30,16 @@ def plan_count(problem: ScheduleProblem) -> int:
         len(operator.options) * (j + 1 if operator.streams else 1)
         for j, operator in enumerate(problem.operators)
     )
+
+
+@cache
+def optimum(problem: ScheduleProblem, *, identity: bool) -> int | None:
+    """The least makespan the referee grants to any plan of the order class."""
+    makespans = []
+    for plan in all_plans(problem):
+        verdict = judge(problem, plan)
+        if verdict.objective is not None and (
+            not identity or verdict.belongs_to(OrderClass.identity())
+        ):
+            makespans.append(verdict.objective)
+    return min(makespans, default=None)
