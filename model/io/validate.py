@@ -32,29 +32,32 @@ def validated(document: Document, model: type[Model]) -> Model:
         _refuse(document, model, _worst(error.errors(include_url=False)))
 
 
-def built(document: Document, key_path: KeyPath, make: Callable[[], Noun]) -> Noun:
+def built(
+    document: Document,
+    key_path: KeyPath,
+    make: Callable[[], Noun],
+    *,
+    anonymous: bool = False,
+) -> Noun:
     """Return the noun `make` builds; its ValueError gets the place it is about.
 
     The nouns' messages name the field at fault, so its line is looked up under
-    `key_path`.
+    `key_path`. An anonymous noun does not say which one it is: the path does.
     """
     try:
         return make()
     except ValueError as error:
-        _refuse_built(document, key_path, str(error))
+        message = str(error)
+        if anonymous:
+            message = f"{document.spell(key_path)}: {message}"
+        _refuse_built(document, key_path, message)
 
 
 def _refuse_built(document: Document, key_path: KeyPath, message: str) -> NoReturn:
-    spelt = document.spell(key_path)
     place = document.at(key_path)
-    if isinstance(place, dict):
-        for word in re.findall(r"\w+", message):
-            if word in place:
-                key_path = (*key_path, word)
-                break
-    document.refuse(
-        f"{spelt}: {message}" if spelt else message, key_path, code="bad-value"
-    )
+    keys = place if isinstance(place, dict) else {}
+    named = [word for word in re.findall(r"\w+", message) if word in keys]
+    document.refuse(message, (*key_path, *named[:1]), code="bad-value")
 
 
 def _worst(faults: list[ErrorDetails]) -> ErrorDetails:

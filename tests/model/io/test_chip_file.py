@@ -167,7 +167,7 @@ def test_what_is_left_out_of_the_links_costs_nothing(tmp_path: Path) -> None:
         pytest.param(
             "bytes_per_second: 4000000000",
             "bytes_per_second: 4, exchange_bytes_per_second: 5",
-            "c.yaml:8: links: links: exchange_bytes_per_second is 5, "
+            "c.yaml:8: links: exchange_bytes_per_second is 5, "
             "must be at most bytes_per_second = 4",
             id="exchange above the port",
         ),

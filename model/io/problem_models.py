@@ -1,0 +1,74 @@
+"""The shape of problem files, as pydantic models."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from elkhound.model.io.fields import Count, FileModel, Name, Positive
+
+
+class OptionModel(FileModel):
+    """One way to execute an operator; the symbols are those of the mathematics."""
+
+    execute_plan: Count | None = Field(
+        None, description="same number: same execute plan; each its own if absent"
+    )
+    execute_bytes: Count
+    preload_bytes: Count
+    preload_cycles: Count = Field(description="h")
+    preload_link_cycles: Count = Field(description="Y, at most preload_cycles")
+    execute_cycles: Count = Field(description="t")
+    execute_link_cycles: Count = Field(description="X, at most execute_cycles")
+    distribute_cycles: Count | None = None
+    compute_cycles: Count | None = None
+    exchange_cycles: Count | None = None
+
+
+class OperatorModel(FileModel):
+    """One operator, with its options or the number of a shared set of them."""
+
+    name: Name
+    layer: Count | None = None
+    resident_bytes: Count = 0
+    options: list[OptionModel] | None = Field(None, min_length=1)
+    option_set: Count | None = Field(None, description="index into option_sets")
+
+
+class ScheduleModel(FileModel):
+    """A schedule problem."""
+
+    kind: Literal["schedule"]
+    name: Name | None = None
+    sram_bytes: Positive
+    max_outstanding: Count | None = None
+    contention: Literal["none", "stretch", "charge"] = "stretch"
+    link_stretch_permille: Count = 1000
+    option_sets: list[list[OptionModel]] = Field(
+        [], description="lists of options that several operators share"
+    )
+    operators: list[OperatorModel] = Field(min_length=1)
+
+
+class AllocationOptionModel(FileModel):
+    """A size and the cycles it costs."""
+
+    bytes: Count
+    cycles: Count
+
+
+class ItemModel(FileModel):
+    """One live operator."""
+
+    name: Name
+    options: list[AllocationOptionModel] = Field(min_length=1)
+
+
+class AllocationModel(FileModel):
+    """An allocation problem."""
+
+    kind: Literal["allocation"]
+    name: Name | None = None
+    capacity_bytes: Count
+    items: list[ItemModel] = Field(min_length=1)
