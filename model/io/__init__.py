@@ -1,6 +1,14 @@
 """The edge to files: chips, problems and plans; errors with file and line."""
 
 from elkhound.model.io.chip_file import chip_document, chip_names, load_chip
+from elkhound.model.io.plan_file import (
+    AllocationPlanFile,
+    PlanFile,
+    read_allocation_plan,
+    read_plan,
+    write_allocation_plan,
+    write_plan,
+)
 from elkhound.model.io.problem_file import (
     Problem,
     problem_document,
@@ -8,14 +16,22 @@ from elkhound.model.io.problem_file import (
     write_problem,
 )
 from elkhound.model.io.problem_hash import problem_hash
+from elkhound.model.io.schemas import json_schemas
 
 __all__ = [
+    "AllocationPlanFile",
+    "PlanFile",
     "Problem",
     "chip_document",
     "chip_names",
+    "json_schemas",
     "load_chip",
     "problem_document",
     "problem_hash",
+    "read_allocation_plan",
+    "read_plan",
     "read_problem",
+    "write_allocation_plan",
+    "write_plan",
     "write_problem",
 ]

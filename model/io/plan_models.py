@@ -1,0 +1,84 @@
+"""The shape of plan files, as pydantic models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from elkhound.model.io.chip_file import ChipModel
+from elkhound.model.io.fields import Count, FileModel, Name, Positive
+from elkhound.model.io.problem_models import AllocationModel, ScheduleModel
+
+
+class ProblemReference(FileModel):
+    """A problem in a file of its own."""
+
+    path: Name = Field(description="relative to the plan's folder")
+    hash: Name = Field(description="sha256 of the problem's mathematics")
+
+
+class TensorModel(FileModel):
+    """Rotation and preload state of one tensor."""
+
+    tensor: Name
+    rotation: dict[Name, Positive] = Field(default_factory=dict)
+    preload_share: Positive = 1
+
+
+class PayloadModel(FileModel):
+    """What the chosen option of one operator means on the chip."""
+
+    option: Count = Field(description="the option it describes, by index")
+    splits: dict[Name, Positive]
+    tensors: list[TensorModel]
+    cores_used: Positive
+    steps: Positive
+    syncs: Count
+    hbm_bytes: Count
+    exchange_bytes: Count
+    distribute_bytes: Count
+    execute_bytes: Count
+    preload_bytes: Count
+    distribute_cycles: Count | None = None
+    compute_cycles: Count | None = None
+    exchange_cycles: Count | None = None
+
+
+def _form(problem: Any) -> str:
+    return "reference" if isinstance(problem, dict) and "path" in problem else "whole"
+
+
+class SchedulePlanModel(FileModel):
+    """A schedule plan."""
+
+    kind: Literal["schedule-plan"] = "schedule-plan"
+    gates: list[Count | None] = Field(
+        description="executes issued before each preload; null where nothing streams"
+    )
+    options: list[Count] = Field(description="index of each operator's option")
+    problem: (
+        Annotated[
+            Annotated[ScheduleModel, Tag("whole")]
+            | Annotated[ProblemReference, Tag("reference")],
+            Discriminator(_form),
+        ]
+        | None
+    ) = None
+    payload: list[PayloadModel | None] | None = None
+    chip: ChipModel | None = Field(None, description="the chip it was planned for")
+
+
+class AllocationPlanModel(FileModel):
+    """An allocation plan."""
+
+    kind: Literal["allocation-plan"] = "allocation-plan"
+    options: list[Count] = Field(description="index of each item's option")
+    problem: (
+        Annotated[
+            Annotated[AllocationModel, Tag("whole")]
+            | Annotated[ProblemReference, Tag("reference")],
+            Discriminator(_form),
+        ]
+        | None
+    ) = None

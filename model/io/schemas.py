@@ -1,0 +1,23 @@
+"""JSON schemas of the files, from the models that check them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elkhound.model.io.chip_file import ChipModel
+from elkhound.model.io.fields import FileModel
+from elkhound.model.io.plan_models import AllocationPlanModel, SchedulePlanModel
+from elkhound.model.io.problem_models import AllocationModel, ScheduleModel
+
+_MODELS: dict[str, type[FileModel]] = {
+    "chip": ChipModel,
+    "schedule": ScheduleModel,
+    "allocation": AllocationModel,
+    "schedule-plan": SchedulePlanModel,
+    "allocation-plan": AllocationPlanModel,
+}
+
+
+def json_schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON schema of each kind of file, by kind."""
+    return {kind: model.model_json_schema() for kind, model in _MODELS.items()}
