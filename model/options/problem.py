@@ -1,0 +1,114 @@
+"""From a graph and a chip to the schedule problem."""
+
+from __future__ import annotations
+
+from elkhound.model.chip import Chip
+from elkhound.model.errors import InfeasibleError
+from elkhound.model.graph import Graph
+from elkhound.model.options.search import operator_options
+from elkhound.model.schedule import (
+    Contention,
+    ScheduleOperator,
+    ScheduleOption,
+    ScheduleProblem,
+)
+from elkhound.model.tile_cost import MatmulSwap
+from elkhound.model.units import ceil_div
+
+
+def schedule_problem(
+    graph: Graph,
+    chip: Chip,
+    *,
+    contention: Contention = Contention.STRETCH,
+    max_outstanding: int | None = None,
+    use: float = 0.9,
+    padding: float = 1.1,
+    matmul_swap: MatmulSwap = MatmulSwap.ALWAYS,
+) -> ScheduleProblem:
+    """Return the schedule problem of a graph on a chip.
+
+    Options that no plan can use, because beside the resident activations they exceed
+    the SRAM alone, are left out.
+
+    Parameters
+    ----------
+    contention, max_outstanding
+        Passed to the problem.
+    use, padding, matmul_swap
+        Passed to the partition search.
+
+    Raises
+    ------
+    InfeasibleError
+        If an operator has no option that fits; it names the operator that needs most.
+    """
+    resident = graph.held_bytes(chip.cores)
+    options = [
+        operator_options(
+            graph,
+            operator,
+            chip,
+            use=use,
+            padding=padding,
+            matmul_swap=matmul_swap,
+        )
+        for operator in graph.operators
+    ]
+    available = chip.core.usable_bytes
+    _require_room(graph, options, resident, available)
+    return ScheduleProblem(
+        sram_bytes=available,
+        operators=tuple(
+            ScheduleOperator(
+                name=operator.name,
+                options=tuple(o for o in choices if own_bytes(o) + held <= available),
+                resident_bytes=held,
+                layer=operator.layer,
+            )
+            for operator, choices, held in zip(
+                graph.operators, options, resident, strict=True
+            )
+        ),
+        contention=contention,
+        link_stretch_permille=chip.link_stretch_permille,
+        max_outstanding=max_outstanding,
+        name=f"{graph.name} on {chip.name}",
+    )
+
+
+def own_bytes(option: ScheduleOption) -> int:
+    """Return the bytes per core an option needs when nothing else is preloaded."""
+    return max(option.execute_bytes, option.preload_bytes)
+
+
+def _require_room(
+    graph: Graph,
+    options: list[tuple[ScheduleOption, ...]],
+    resident: tuple[int, ...],
+    available: int,
+) -> None:
+    """Refuse a model with max_i (min_o own_bytes + r_i) above the usable SRAM.
+
+    That maximum is also enough: with every preload gated at its own execute nothing
+    else is in SRAM.
+    """
+    least = [
+        min(own_bytes(option) for option in choices) + held
+        for choices, held in zip(options, resident, strict=True)
+    ]
+    needed = max(least)
+    if needed <= available:
+        return
+    worst = least.index(needed)
+    raise InfeasibleError(
+        f"the smallest option needs {needed} bytes per core, {resident[worst]} of "
+        f"them activations held for later operators; {available} are usable",
+        code="sram-too-small",
+        where=f"operator {graph.operators[worst].name}",
+        hint=f"the smallest usable SRAM that works is {needed} bytes, "
+        f"{ceil_div(needed, 1024)} KiB per core",
+        needed_bytes=needed,
+        available_bytes=available,
+        smallest_capacity_bytes=needed,
+    )

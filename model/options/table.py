@@ -1,0 +1,137 @@
+"""The option table of a canonical shape, and the options it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from elkhound.model.chip import Chip
+from elkhound.model.options.preload_state import PreloadStates
+from elkhound.model.options.shape import Names, Shape
+from elkhound.model.schedule import OptionPayload, ScheduleOption, TensorSplit
+from elkhound.model.tile_cost.tile import Integers
+
+
+@dataclass(frozen=True, slots=True)
+class OptionTable:
+    """Options as arrays, free of names and of HBM; `plan` points from (ii) to (i).
+
+    Parameters
+    ----------
+    splits, factors : array
+        By execute plan: spatial split of every dimension; f_{T,d} of every input on
+        each of its dimensions.
+    execute : array
+        By execute plan: execute_bytes, compute_cycles, exchange_cycles,
+        exchange_bytes, syncs, steps, cores used.
+    plan, shares : array
+        By option: its execute plan, and g of every input.
+    preload : array
+        By option: preload_bytes, distribute_bytes, distribute_cycles.
+    """
+
+    splits: Integers
+    factors: Integers
+    execute: Integers
+    plan: Integers
+    shares: Integers
+    preload: Integers
+
+    @classmethod
+    def of(
+        cls,
+        splits: Integers,
+        factors: Integers,
+        execute: Integers,
+        states: list[PreloadStates],
+    ) -> OptionTable:
+        """Return the table of execute plans and the preload states of each."""
+        counts = [len(state.shares) for state in states]
+        return cls(
+            splits=splits,
+            factors=factors,
+            execute=execute,
+            plan=np.repeat(np.arange(len(states), dtype=np.int64), counts),
+            shares=np.concatenate([state.shares for state in states]),
+            preload=np.concatenate(
+                [
+                    np.column_stack(
+                        [s.preload_bytes, s.distribute_bytes, s.distribute_cycles]
+                    )
+                    for s in states
+                ]
+            ),
+        )
+
+
+def options_of(
+    table: OptionTable, shape: Shape, names: Names, chip: Chip
+) -> tuple[ScheduleOption, ...]:
+    """Return a table's options under an operator's names and a chip's HBM."""
+    hbm = chip.hbm_cycles(shape.hbm_bytes)
+    execute = table.execute.tolist()
+    splits = [_splits(shape, names, row) for row in table.splits.tolist()]
+    rotations = [_rotations(shape, names, row) for row in table.factors.tolist()]
+    options = []
+    for plan, shares, preload in zip(
+        table.plan.tolist(), table.shares.tolist(), table.preload.tolist(), strict=True
+    ):
+        size, compute, exchange, exchange_bytes, syncs, steps, cores = execute[plan]
+        preload_bytes, distribute_bytes, distribute = preload
+        inbound = chip.inbound_cycles(preload_bytes)
+        core = max(compute, exchange) if chip.overlap_exchange else compute + exchange
+        payload = OptionPayload(
+            splits=splits[plan],
+            tensors=tuple(
+                TensorSplit(tensor, rotation, share)
+                for tensor, rotation, share in zip(
+                    names.inputs, rotations[plan], shares, strict=True
+                )
+            ),
+            cores_used=cores,
+            steps=steps,
+            syncs=syncs,
+            hbm_bytes=shape.hbm_bytes,
+            exchange_bytes=exchange_bytes,
+            distribute_bytes=distribute_bytes,
+        )
+        options.append(
+            ScheduleOption(
+                execute_plan=plan,
+                execute_bytes=size,
+                preload_bytes=preload_bytes,
+                preload_cycles=max(hbm, inbound),
+                preload_link_cycles=inbound,
+                execute_cycles=distribute + core,
+                execute_link_cycles=distribute + exchange,
+                distribute_cycles=distribute,
+                compute_cycles=compute,
+                exchange_cycles=exchange,
+                payload=payload,
+            )
+        )
+    return tuple(options)
+
+
+def _splits(shape: Shape, names: Names, row: list[int]) -> tuple[tuple[str, int], ...]:
+    cut = zip(shape.names, row, strict=True)
+    return (
+        *((names.dimensions[name], split) for name, split in cut),
+        *((name, 1) for name in names.whole),
+    )
+
+
+def _rotations(
+    shape: Shape, names: Names, row: list[int]
+) -> list[tuple[tuple[str, int], ...]]:
+    """Return the rotation factors above 1 of every input."""
+    factors = iter(row)
+    return [
+        tuple(
+            (names.dimensions[name], factor)
+            for name in shape.names
+            if name in access.dimensions and (factor := next(factors)) > 1
+        )
+        for access in shape.einsum.inputs
+    ]
