@@ -102,14 +102,13 @@ def judge(problem: ScheduleProblem, plan: Schedule) -> Verdict:
         previous_execute_end = execute_start[i] + duration[i]
         execute_end[i] = previous_execute_end
 
-    gates = [(j, g) for j, g in enumerate(gate) if g is not None]
-    sorted_gates = sorted(g for _, g in gates)
-    in_order = [g for _, g in gates] == sorted_gates
+    gates = [g for g in gate if g is not None]
+    in_order = gates == sorted(gates)
     return Verdict(
         objective=None if violations else execute_end[-1],
         violations=tuple(violations),
         order=OrderClass.identity() if in_order else OrderClass.free(),
-        window=max((j - g for j, g in gates), default=0),
+        window=max((j - g for j, g in enumerate(gate) if g is not None), default=0),
         preload_start=tuple(preload_start),
         preload_end=tuple(preload_end),
         execute_start=tuple(execute_start),
