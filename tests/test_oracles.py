@@ -10,6 +10,7 @@ from oracles.plans import optimum, plan_count
 from oracles.replay import instructions, replay
 
 from elkhound.model.instances import adversarial_schedule, random_schedule
+from elkhound.model.result import OrderClass
 from elkhound.model.schedule import (
     Contention,
     Schedule,
@@ -18,6 +19,7 @@ from elkhound.model.schedule import (
     ScheduleProblem,
 )
 
+IDENTITY, FREE = OrderClass.identity(), OrderClass.free()
 COMPARABLE = [
     "balanced",
     "tight-sram",
@@ -51,9 +53,9 @@ def test_the_replay_of_a_hand_made_problem_ends_when_the_arithmetic_says() -> No
 
 @pytest.mark.parametrize("max_outstanding", [None, 1], ids=["any", "K=1"])
 @pytest.mark.parametrize("contention", [Contention.NONE, Contention.STRETCH])
-@pytest.mark.parametrize("identity", [True, False], ids=["identity", "free"])
+@pytest.mark.parametrize("order", [IDENTITY, FREE], ids=str)
 def test_start_times_and_gates_have_the_same_optimum(
-    identity: bool, contention: Contention, max_outstanding: int | None
+    order: OrderClass, contention: Contention, max_outstanding: int | None
 ) -> None:
     for seed in range(6):
         for family in COMPARABLE:
@@ -67,14 +69,14 @@ def test_start_times_and_gates_have_the_same_optimum(
             )
             assert is_comparable(problem)
             assert plan_count(problem) <= 384
-            expected = optimum(problem, identity=identity)
-            assert interval_optimum(problem, identity=identity) == expected, problem
+            by_time = interval_optimum(problem, identity=order == IDENTITY)
+            assert by_time == optimum(problem, order), problem
 
 
 def test_start_times_and_gates_agree_that_nothing_fits() -> None:
     problem = random_schedule(0, 3, feasible=False, contention=Contention.NONE)
     assert interval_optimum(problem, identity=False) is None
-    assert optimum(problem, identity=False) is None
+    assert optimum(problem, FREE) is None
 
 
 def test_reserving_at_issue_costs_where_preloads_are_larger_than_executes() -> None:
@@ -90,7 +92,7 @@ def test_reserving_at_issue_costs_where_preloads_are_larger_than_executes() -> N
     )
     problem = ScheduleProblem(100, operators, Contention.NONE)
     assert not is_comparable(problem)
-    assert optimum(problem, identity=False) == 76
+    assert optimum(problem, FREE) == 76
     assert interval_optimum(problem, identity=False) == 46
 
 

@@ -19,7 +19,8 @@ from elkhound.model.schedule import (
 )
 
 repeatably = settings(derandomize=True, deadline=None, max_examples=40)
-orders = st.booleans()
+IDENTITY, FREE = OrderClass.identity(), OrderClass.free()
+orders = st.sampled_from([IDENTITY, FREE])
 
 
 @st.composite
@@ -36,9 +37,9 @@ def problems(draw: st.DrawFn) -> ScheduleProblem:
     )
 
 
-def best(problem: ScheduleProblem, identity: bool) -> int:
+def best(problem: ScheduleProblem, order: OrderClass) -> int:
     """The optimum of a problem that has one."""
-    value = optimum(problem, identity=identity)
+    value = optimum(problem, order)
     assert value is not None
     return value
 
@@ -81,19 +82,19 @@ def scaled(
 @repeatably
 @given(problems(), orders, st.integers(1, 60))
 def test_more_sram_never_worsens_the_optimum(
-    problem: ScheduleProblem, identity: bool, more: int
+    problem: ScheduleProblem, order: OrderClass, more: int
 ) -> None:
     larger = replace(problem, sram_bytes=problem.sram_bytes + more)
-    assert best(larger, identity) <= best(problem, identity)
+    assert best(larger, order) <= best(problem, order)
 
 
 @repeatably
 @given(problems(), orders)
 def test_a_looser_limit_never_worsens_the_optimum(
-    problem: ScheduleProblem, identity: bool
+    problem: ScheduleProblem, order: OrderClass
 ) -> None:
     values = [
-        best(replace(problem, max_outstanding=limit), identity)
+        best(replace(problem, max_outstanding=limit), order)
         for limit in (0, 1, 2, None)
     ]
     assert values == sorted(values, reverse=True)
@@ -103,19 +104,19 @@ def test_a_looser_limit_never_worsens_the_optimum(
 @repeatably
 @given(problems(), orders, st.integers(0, 2), st.integers(0, 10_000))
 def test_one_more_option_never_worsens_the_optimum(
-    problem: ScheduleProblem, identity: bool, i: int, seed: int
+    problem: ScheduleProblem, order: OrderClass, i: int, seed: int
 ) -> None:
     operator = problem.operators[i]
     donor = random_schedule(seed, 1, "unstructured", options=(1, 1)).operators[0]
     assume(donor.streams == operator.streams)
     richer = with_options(problem, i, operator.options + donor.options)
-    assert best(richer, identity) <= best(problem, identity)
+    assert best(richer, order) <= best(problem, order)
 
 
 @repeatably
 @given(problems(), orders, st.integers(0, 2))
 def test_the_order_of_options_and_the_names_do_not_matter(
-    problem: ScheduleProblem, identity: bool, i: int
+    problem: ScheduleProblem, order: OrderClass, i: int
 ) -> None:
     turned = with_options(problem, i, problem.operators[i].options[::-1])
     renamed = replace(
@@ -126,17 +127,17 @@ def test_the_order_of_options_and_the_names_do_not_matter(
             for k, operator in enumerate(turned.operators)
         ),
     )
-    assert best(renamed, identity) == best(problem, identity)
+    assert best(renamed, order) == best(problem, order)
 
 
 @repeatably
 @given(problems(), orders, st.integers(2, 7))
 def test_scaling_durations_scales_the_makespan_up_to_the_ceiling(
-    problem: ScheduleProblem, identity: bool, factor: int
+    problem: ScheduleProblem, order: OrderClass, factor: int
 ) -> None:
     before, after = (
-        best(problem, identity),
-        best(scaled(problem, times=factor), identity),
+        best(problem, order),
+        best(scaled(problem, times=factor), order),
     )
     assert after <= factor * before
     rounds = (
@@ -151,15 +152,15 @@ def test_scaling_durations_scales_the_makespan_up_to_the_ceiling(
 @repeatably
 @given(problems(), orders, st.integers(2, 1000))
 def test_scaling_sizes_and_sram_changes_nothing(
-    problem: ScheduleProblem, identity: bool, factor: int
+    problem: ScheduleProblem, order: OrderClass, factor: int
 ) -> None:
-    assert best(scaled(problem, sizes=factor), identity) == best(problem, identity)
+    assert best(scaled(problem, sizes=factor), order) == best(problem, order)
 
 
 @repeatably
 @given(problems())
 def test_free_order_is_never_worse_than_identity(problem: ScheduleProblem) -> None:
-    assert best(problem, identity=False) <= best(problem, identity=True)
+    assert best(problem, FREE) <= best(problem, IDENTITY)
 
 
 @repeatably
@@ -178,21 +179,21 @@ def test_a_wider_window_is_never_worse_and_the_widest_is_free(
         for window in range(len(problem.operators))
     ]
     assert values == sorted(values, reverse=True)
-    assert values[-1] == best(problem, identity=False)
+    assert values[-1] == best(problem, FREE)
 
 
 @repeatably
 @given(problems(), orders)
-def test_contention_never_helps(problem: ScheduleProblem, identity: bool) -> None:
-    undisturbed = best(replace(problem, contention=Contention.NONE), identity)
+def test_contention_never_helps(problem: ScheduleProblem, order: OrderClass) -> None:
+    undisturbed = best(replace(problem, contention=Contention.NONE), order)
     for rule in (Contention.STRETCH, Contention.CHARGE):
-        assert undisturbed <= best(replace(problem, contention=rule), identity)
+        assert undisturbed <= best(replace(problem, contention=rule), order)
 
 
 @repeatably
 @given(problems(), orders, st.integers(0, 2))
 def test_a_faster_preload_never_worsens_the_optimum(
-    problem: ScheduleProblem, identity: bool, i: int
+    problem: ScheduleProblem, order: OrderClass, i: int
 ) -> None:
     """At fixed σ; the link work shrinks along, so it stays at most the duration."""
     faster = tuple(
@@ -203,4 +204,4 @@ def test_a_faster_preload_never_worsens_the_optimum(
         )
         for option in problem.operators[i].options
     )
-    assert best(with_options(problem, i, faster), identity) <= best(problem, identity)
+    assert best(with_options(problem, i, faster), order) <= best(problem, order)

@@ -33,13 +33,12 @@ def plan_count(problem: ScheduleProblem) -> int:
 
 
 @cache
-def optimum(problem: ScheduleProblem, *, identity: bool) -> int | None:
+def optimum(problem: ScheduleProblem, order: OrderClass) -> int | None:
     """The least makespan the referee grants to any plan of the order class."""
-    makespans = []
-    for plan in all_plans(problem):
-        verdict = judge(problem, plan)
-        if verdict.objective is not None and (
-            not identity or verdict.belongs_to(OrderClass.identity())
-        ):
-            makespans.append(verdict.objective)
+    verdicts = [judge(problem, plan) for plan in all_plans(problem)]
+    makespans = [
+        verdict.objective
+        for verdict in verdicts
+        if verdict.objective is not None and verdict.belongs_to(order)
+    ]
     return min(makespans, default=None)
