@@ -1,1 +1,5 @@
-"""workloads."""
+"""Built-in workloads: public transformers as graphs, at any batch and length."""
+
+from elkhound.model.workloads.workload import build_workload, workload_names
+
+__all__ = ["build_workload", "workload_names"]
