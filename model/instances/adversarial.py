@@ -98,11 +98,30 @@ def stretch_trap() -> ScheduleProblem:
     )
 
 
+def frozen_choice() -> ScheduleProblem:
+    """Punish fixing an execute plan before what it forbids is known.
+
+    Alone, `second` is faster by 5 cycles in the plan that preloads 50 B; only the
+    other, of 20 B, fits beside `first` and hides 40 cycles there. Planned backwards,
+    the fast one is taken first and kept: 5 + 50 + 40 + 5 = 100, not 5 + 50 + 10 = 65.
+    """
+    return _problem(
+        "frozen-choice",
+        100,
+        first=[_option(60, 50, preload=(5, 2), execute=(50, 0))],
+        second=[
+            _option(50, 50, preload=(40, 20), execute=(5, 0)),
+            _option(50, 20, preload=(40, 20), execute=(10, 0), plan=1),
+        ],
+    )
+
+
 ADVERSARIAL: dict[str, Callable[[], ScheduleProblem]] = {
     "one-ahead": one_ahead,
     "fixed-split": fixed_split,
     "reordered": reordered,
     "stretch-trap": stretch_trap,
+    "frozen-choice": frozen_choice,
 }
 
 

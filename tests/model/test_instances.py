@@ -171,6 +171,7 @@ def test_options_count_execute_plans_times_preload_states() -> None:
         pytest.param("fixed-split", 60, 60, id="fixed-split"),
         pytest.param("reordered", 82, 137, id="reordered"),
         pytest.param("stretch-trap", 135, 135, id="stretch-trap"),
+        pytest.param("frozen-choice", 65, 65, id="frozen-choice"),
     ],
 )
 def test_hand_made_problems_have_their_stated_optimum(

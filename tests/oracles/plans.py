@@ -7,7 +7,7 @@ from functools import cache
 from itertools import product
 from math import prod
 
-from elkhound.model.referee import judge
+from elkhound.model.referee import Verdict, judge
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import Schedule, ScheduleProblem
 
@@ -33,12 +33,17 @@ def plan_count(problem: ScheduleProblem) -> int:
 
 
 @cache
+def feasible_verdicts(problem: ScheduleProblem) -> tuple[Verdict, ...]:
+    """The referee's word on every plan that it accepts."""
+    verdicts = (judge(problem, plan) for plan in all_plans(problem))
+    return tuple(verdict for verdict in verdicts if verdict.feasible)
+
+
 def optimum(problem: ScheduleProblem, order: OrderClass) -> int | None:
     """The least makespan the referee grants to any plan of the order class."""
-    verdicts = [judge(problem, plan) for plan in all_plans(problem)]
     makespans = [
         verdict.objective
-        for verdict in verdicts
+        for verdict in feasible_verdicts(problem)
         if verdict.objective is not None and verdict.belongs_to(order)
     ]
     return min(makespans, default=None)
