@@ -7,6 +7,7 @@ this code.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from elkhound.model.schedule import (
     Contention,
@@ -136,15 +137,15 @@ def fits(problem: ScheduleProblem, plan: Schedule) -> bool:
         own = max(option.execute_bytes, option.preload_bytes)
         if own + operator.resident_bytes + waiting > problem.sram_bytes:
             return False
-    if problem.max_outstanding is None:
-        return True
-    for i in range(len(options)):
-        count = sum(1 for j in range(i + 1, len(options)) if _issued(plan, j, i))
-        if count > problem.max_outstanding:
-            return False
-    return True
+    limit = problem.max_outstanding
+    return limit is None or max(outstanding_counts(plan)) <= limit
 
 
-def _issued(plan: Schedule, j: int, i: int) -> bool:
-    gate = plan.gates[j]
-    return gate is not None and gate <= i
+def outstanding_counts(plan: Schedule) -> list[int]:
+    """Return how many j > i have g_j ≤ i, for every i."""
+    change = [0] * (len(plan.gates) + 1)
+    for j, gate in enumerate(plan.gates):
+        if gate is not None:
+            change[gate] += 1
+            change[j] -= 1
+    return list(accumulate(change[:-1]))

@@ -1,1 +1,8 @@
-"""schedule."""
+"""The planners that the Elk paper compares."""
+
+from elkhound.heuristics.schedule.basic import Basic
+from elkhound.heuristics.schedule.elk import ElkDyn
+from elkhound.heuristics.schedule.inductive import Induction
+from elkhound.heuristics.schedule.static import Static
+
+__all__ = ["Basic", "ElkDyn", "Induction", "Static"]
