@@ -33,17 +33,23 @@ def plan_count(problem: ScheduleProblem) -> int:
 
 
 @cache
-def feasible_verdicts(problem: ScheduleProblem) -> tuple[Verdict, ...]:
-    """The referee's word on every plan that it accepts."""
-    verdicts = (judge(problem, plan) for plan in all_plans(problem))
-    return tuple(verdict for verdict in verdicts if verdict.feasible)
+def best_verdicts(problem: ScheduleProblem) -> tuple[Verdict, ...]:
+    """The best of all plans of each order and window, by the referee."""
+    best: dict[tuple[OrderClass, int], tuple[int, Verdict]] = {}
+    for plan in all_plans(problem):
+        verdict = judge(problem, plan)
+        if verdict.objective is not None:
+            kind = verdict.order, verdict.window
+            if kind not in best or verdict.objective < best[kind][0]:
+                best[kind] = verdict.objective, verdict
+    return tuple(verdict for _, verdict in best.values())
 
 
 def optimum(problem: ScheduleProblem, order: OrderClass) -> int | None:
     """The least makespan the referee grants to any plan of the order class."""
     makespans = [
         verdict.objective
-        for verdict in feasible_verdicts(problem)
+        for verdict in best_verdicts(problem)
         if verdict.objective is not None and verdict.belongs_to(order)
     ]
     return min(makespans, default=None)
