@@ -1,0 +1,158 @@
+"""Exact schedules by CP-SAT, over the gate model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from elkhound.model.errors import ContradictionError
+from elkhound.model.limits import Limits
+from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.solvers.backends import cp_sat
+from elkhound.solvers.backends.cp_sat import CpSatAnswer
+from elkhound.solvers.backends.stopwatch import OutOfTime, Stopwatch
+from elkhound.solvers.schedule.amounts import Amounts, amounts_of
+from elkhound.solvers.schedule.gate_model import GateModel
+from elkhound.solvers.schedule.hint import add_hint
+from elkhound.solvers.schedule.incumbent import (
+    Incumbent,
+    better,
+    evaluate,
+    warm_start,
+)
+from elkhound.solvers.schedule.reduce import Reduced, misfit, reduce
+from elkhound.solvers.schedule.replay import replay
+from elkhound.solvers.schedule.report import report
+
+FREE = OrderClass.free()
+
+
+class CpSat:
+    """Solves the gate model; the default exact method.
+
+    Parameters
+    ----------
+    order : OrderClass
+        Preload orders that are searched.
+    """
+
+    name = "cp-sat"
+
+    def __init__(self, order: OrderClass = FREE) -> None:
+        self.order = order
+
+    def solve(
+        self, problem: ScheduleProblem, limits: Limits[Schedule]
+    ) -> Result[Schedule]:
+        """Return the best schedule found within the limits, and a proven bound.
+
+        A warm start of the order class sets the horizon and the hint, and is never
+        lost: the answer is no worse. OPTIMAL is said only where no size was rounded.
+        """
+        stopwatch = Stopwatch(limits.seconds)
+        start = warm_start(problem, limits, self.order)
+        unsolved: Result[Schedule] = Result(
+            f"{self.name}:order={self.order}",
+            Status.UNKNOWN,
+            order=self.order,
+            seed=limits.seed,
+            version=cp_sat.VERSION,
+        )
+        if misfit(problem) is not None:
+            return report(unsolved, stopwatch, infeasible=True)
+        try:
+            reduced = reduce(problem)
+            amounts = amounts_of(reduced.problem)
+            model = self._build(problem, reduced, amounts, start, stopwatch)
+            left = stopwatch.remaining_seconds
+            answer = cp_sat.run(model.model, limits, left)
+        except OutOfTime:
+            statistics = {"stopped": "while building the model"}
+            return report(unsolved, stopwatch, start, statistics=statistics)
+        found = None
+        if answer.solution:
+            found = _read(problem, reduced, amounts, model, answer)
+        if answer.status is Status.INFEASIBLE:
+            if start is not None:
+                raise ContradictionError(
+                    f"{self.name}: CP-SAT calls a problem infeasible that has a plan "
+                    f"of {start.value} cycles"
+                )
+            proved = amounts.exact
+            return report(
+                unsolved, stopwatch, infeasible=proved, statistics=answer.statistics
+            )
+        unsolved = replace(unsolved, rounding_error=amounts.rounding_error(problem))
+        return report(
+            unsolved,
+            stopwatch,
+            better(start, found),
+            self._bound(problem, amounts, answer),
+            _with_size(answer.statistics, reduced),
+        )
+
+    def _build(
+        self,
+        problem: ScheduleProblem,
+        reduced: Reduced,
+        amounts: Amounts,
+        start: Incumbent | None,
+        stopwatch: Stopwatch,
+    ) -> GateModel:
+        if start is None or not amounts.exact:
+            horizon = amounts.serial_horizon()
+            return GateModel(reduced.problem, amounts, self.order, horizon, stopwatch)
+        plan = reduced.translate(problem, start.plan)
+        times = replay(reduced.problem, amounts, plan)
+        model = GateModel(
+            reduced.problem, amounts, self.order, times.makespan, stopwatch
+        )
+        add_hint(model, plan, times)
+        return model
+
+    def _bound(
+        self, problem: ScheduleProblem, amounts: Amounts, answer: CpSatAnswer
+    ) -> Bound | None:
+        """Return the solver's bound in cycles; None if sizes were rounded up.
+
+        With larger sizes the model is stricter than the problem, and its bound is
+        none. With longer durations it errs by the rounding error at most.
+        """
+        if answer.bound is None or not amounts.exact:
+            return None
+        cycles = answer.bound * amounts.cycles_unit.size
+        value = cycles - amounts.rounding_error(problem)
+        return Bound(value, BoundKind.PROOF, self.order, problem.contention)
+
+
+def _read(
+    problem: ScheduleProblem,
+    reduced: Reduced,
+    amounts: Amounts,
+    model: GateModel,
+    answer: CpSatAnswer,
+) -> Incumbent:
+    """Read the plan back and hold the solver to its word.
+
+    Raises
+    ------
+    ContradictionError
+        If the plan takes longer than the solver says, or another time than a proven
+        optimum in exact units.
+    """
+    found = evaluate(problem, reduced.restore(model.read(answer.solution)))
+    claimed = (answer.objective or 0) * amounts.cycles_unit.size
+    proved = answer.status is Status.OPTIMAL and amounts.cycles_unit.exact
+    if found.value > claimed or (proved and found.value != claimed):
+        raise ContradictionError(
+            f"cp-sat: the solver says {claimed} cycles, its plan takes {found.value}"
+        )
+    return found
+
+
+def _with_size(
+    statistics: Mapping[str, int | float | str], reduced: Reduced
+) -> dict[str, int | float | str]:
+    options = sum(len(kept) for kept in reduced.kept)
+    return {**statistics, "options_after_reduction": options}

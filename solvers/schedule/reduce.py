@@ -1,0 +1,201 @@
+"""Removes options and gates that no optimal schedule needs, before a model is built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from elkhound.model.result import OrderClass
+from elkhound.model.schedule import (
+    Contention,
+    Schedule,
+    ScheduleOperator,
+    ScheduleOption,
+    ScheduleProblem,
+)
+from elkhound.model.units import stretched
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A problem with fewer options and the same optimum.
+
+    Parameters
+    ----------
+    problem : ScheduleProblem
+        What is left; every option fits into SRAM beside `resident_bytes`.
+    kept : tuple of tuple of int
+        By operator, the original index of every option left.
+    """
+
+    problem: ScheduleProblem
+    kept: tuple[tuple[int, ...], ...]
+
+    def restore(self, plan: Schedule) -> Schedule:
+        """Return the plan with the option indices of the original problem."""
+        options = tuple(
+            kept[index] for kept, index in zip(self.kept, plan.options, strict=True)
+        )
+        return Schedule(plan.gates, options)
+
+    def translate(self, original: ScheduleProblem, plan: Schedule) -> Schedule:
+        """Return a plan of the reduced problem that is no worse than `plan`.
+
+        Every option is replaced by one left that dominates it; the gates stay.
+        """
+        options = []
+        for i, index in enumerate(plan.options):
+            given = _key(original, original.operators[i].options[index])
+            left = self.problem.operators[i].options
+            options.append(
+                next(
+                    q
+                    for q, option in enumerate(left)
+                    if all(
+                        a <= b
+                        for a, b in zip(_key(original, option), given, strict=True)
+                    )
+                )
+            )
+        return Schedule(plan.gates, tuple(options))
+
+
+def own_bytes(option: ScheduleOption) -> int:
+    """Return what the operator itself takes at its step: max(execute, preload).
+
+    Both SRAM rows of a step hold the same outstanding preloads, so one row with the
+    larger of the two says the same.
+    """
+    return max(option.execute_bytes, option.preload_bytes)
+
+
+def stretched_cycles(problem: ScheduleProblem, option: ScheduleOption) -> int:
+    """Return t + ⌈σX⌉."""
+    return stretched(
+        option.execute_cycles,
+        option.execute_link_cycles,
+        problem.link_stretch_permille,
+    )
+
+
+def misfit(problem: ScheduleProblem) -> ScheduleOperator | None:
+    """Return the first operator that fits in no option, which proves infeasibility.
+
+    If there is none, issuing every preload just before its own execute is a plan.
+    """
+    for operator in problem.operators:
+        least = min(own_bytes(option) for option in operator.options)
+        if least + operator.resident_bytes > problem.sram_bytes:
+            return operator
+    return None
+
+
+def reduce(problem: ScheduleProblem) -> Reduced:
+    """Drop options that do not fit and options that another one dominates.
+
+    Option a dominates b if it is no larger in everything the rule looks at:
+    max(execute, preload) bytes, preload bytes, h, and
+
+    * ``none``: t
+    * ``stretch``: t, t + ⌈σX⌉ and whether Y > 0
+    * ``charge``: t, X and Y.
+
+    Times and SRAM of a plan are monotone in each, so b can be replaced by a. Of equal
+    options the first is kept. Every operator must have a fitting option (`misfit`).
+    """
+    fronts: dict[bytes, tuple[int, ...]] = {}
+    operators, kept = [], []
+    for operator in problem.operators:
+        keys = np.array([_key(problem, o) for o in operator.options], dtype=np.int64)
+        room = problem.sram_bytes - operator.resident_bytes
+        fitting = np.flatnonzero(keys[:, 0] <= room)
+        signature = keys[fitting].tobytes() + fitting.tobytes()
+        if signature not in fronts:
+            front = fitting[_minimal_rows(keys[fitting])]
+            fronts[signature] = tuple(int(index) for index in front)
+        indices = fronts[signature]
+        kept.append(indices)
+        options = tuple(operator.options[index] for index in indices)
+        operators.append(replace(operator, options=options))
+    return Reduced(replace(problem, operators=tuple(operators)), tuple(kept))
+
+
+def _key(problem: ScheduleProblem, option: ScheduleOption) -> tuple[int, ...]:
+    common = (own_bytes(option), option.preload_bytes, option.preload_cycles)
+    if problem.contention is Contention.NONE:
+        return (*common, option.execute_cycles)
+    if problem.contention is Contention.STRETCH:
+        return (
+            *common,
+            option.execute_cycles,
+            stretched_cycles(problem, option),
+            int(option.preload_link_cycles > 0),
+        )
+    return (
+        *common,
+        option.execute_cycles,
+        option.execute_link_cycles,
+        option.preload_link_cycles,
+    )
+
+
+def _minimal_rows(rows: IntArray) -> IntArray:
+    """Return indices, ascending, of the rows that no other row is ≤ everywhere."""
+    order = np.lexsort((np.arange(len(rows)), *rows.T[::-1]))
+    front = np.empty_like(rows)
+    chosen: list[int] = []
+    for index in order:  # only an earlier row can dominate a later one
+        row = rows[index]
+        size = len(chosen)
+        if size and bool(np.any(np.all(front[:size] <= row, axis=1))):
+            continue
+        front[size] = row
+        chosen.append(int(index))
+    return np.sort(np.array(chosen, dtype=np.int64))
+
+
+def earliest_gates(
+    problem: ScheduleProblem, order: OrderClass
+) -> tuple[int | None, ...]:
+    """Return a lower bound on every gate, from SRAM, K and the order class.
+
+    P_j gated at g is outstanding during executes g … j − 1. Each must then have room
+    for its smallest option beside the smallest of P_j; in identity order every
+    preload in between is outstanding too.
+    """
+    together = order == OrderClass.identity()
+    least_own = [
+        min(own_bytes(option) for option in operator.options) + operator.resident_bytes
+        for operator in problem.operators
+    ]
+    least_preload = [
+        min(option.preload_bytes for option in operator.options)
+        for operator in problem.operators
+    ]
+    limit = problem.max_outstanding
+    gates: list[int | None] = []
+    previous = 0
+    for j, operator in enumerate(problem.operators):
+        if not operator.streams:
+            gates.append(None)
+            continue
+        first = previous if together else 0
+        if order.window is not None:
+            first = max(first, j - order.window)
+        gate, waiting, count = j, least_preload[j], 1
+        while gate > first and (limit is None or count <= limit):
+            step = gate - 1
+            if least_own[step] + waiting > problem.sram_bytes:
+                break
+            gate = step
+            if together and problem.operators[step].streams:
+                waiting += least_preload[step]
+                count += 1
+        gates.append(gate)
+        if together:
+            previous = gate
+    return tuple(gates)

@@ -1,0 +1,65 @@
+"""Turns what a search found into a truthful result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from elkhound.model.errors import ContradictionError
+from elkhound.model.result import Bound, Result, Status
+from elkhound.model.schedule import Schedule
+from elkhound.solvers.backends.stopwatch import Stopwatch
+from elkhound.solvers.schedule.incumbent import Incumbent
+
+
+def report(
+    unsolved: Result[Schedule],
+    stopwatch: Stopwatch,
+    best: Incumbent | None = None,
+    bound: Bound | None = None,
+    statistics: Mapping[str, int | float | str] | None = None,
+    *,
+    infeasible: bool = False,
+) -> Result[Schedule]:
+    """Fill in a result: OPTIMAL exactly where the bound reaches the plan.
+
+    Parameters
+    ----------
+    unsolved : Result
+        Method, order, seed, version and rounding error.
+    stopwatch : Stopwatch
+        Of the whole call.
+    best : Incumbent or None
+        The best plan of the order class, if any.
+    bound : Bound or None
+        Proven for that class.
+    statistics : mapping or None
+        Counts of the search.
+    infeasible : bool
+        Whether it is proved that there is no plan.
+
+    Raises
+    ------
+    ContradictionError
+        If the bound lies above the plan.
+    """
+    status = Status.INFEASIBLE if infeasible else Status.UNKNOWN
+    if best is not None:
+        status = Status.FEASIBLE
+        if bound is not None and bound.value > best.value:
+            raise ContradictionError(
+                f"{unsolved.method}: its bound {bound.value} lies above a plan of "
+                f"{best.value} cycles"
+            )
+        if bound is not None and bound.value == best.value:
+            status = Status.OPTIMAL
+    return replace(
+        unsolved,
+        status=status,
+        plan=best.plan if best else None,
+        objective=best.value if best else None,
+        bound=bound,
+        wall_seconds=stopwatch.wall_seconds,
+        cpu_seconds=stopwatch.cpu_seconds,
+        statistics=dict(statistics or {}),
+    )
