@@ -121,6 +121,11 @@ def operator_options(
     return options_of(_answer(question), shape, names, chip)
 
 
+def forget_tables() -> None:
+    """Forget the tables kept in memory."""
+    _answer.cache_clear()
+
+
 @lru_cache(maxsize=TABLES_KEPT)
 def _answer(question: Question) -> OptionTable:
     key = repr(question)
