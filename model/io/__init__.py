@@ -1,6 +1,8 @@
-"""The edge to files: chips, problems and plans; errors with file and line."""
+"""The edge to files: chips, graphs, problems and plans; errors with file and line."""
 
 from elkhound.model.io.chip_file import chip_document, chip_names, load_chip
+from elkhound.model.io.document import Document, read_document
+from elkhound.model.io.graph_source import load_graph
 from elkhound.model.io.plan_file import (
     AllocationPlanFile,
     PlanFile,
@@ -20,15 +22,18 @@ from elkhound.model.io.schemas import json_schemas
 
 __all__ = [
     "AllocationPlanFile",
+    "Document",
     "PlanFile",
     "Problem",
     "chip_document",
     "chip_names",
     "json_schemas",
     "load_chip",
+    "load_graph",
     "problem_document",
     "problem_hash",
     "read_allocation_plan",
+    "read_document",
     "read_plan",
     "read_problem",
     "write_allocation_plan",

@@ -127,7 +127,7 @@ def read_plan(path: str | Path, problem: ScheduleProblem | None = None) -> PlanF
         own = _referred(document, model.problem, ScheduleProblem)
     elif model.problem is not None:
         own = schedule_from(document.part("problem"))
-    whole = _one_problem(document, own, problem)
+    whole = _one_problem(document, own, problem, ScheduleProblem)
     plan = Schedule(tuple(model.gates), tuple(model.options))
     counts = [(f"operator {o.name}", len(o.options)) for o in whole.operators]
     _check_options(document, counts, plan.options)
@@ -165,7 +165,7 @@ def read_allocation_plan(
         own = _referred(document, model.problem, AllocationProblem)
     elif model.problem is not None:
         own = allocation_from(document.part("problem"))
-    whole = _one_problem(document, own, problem)
+    whole = _one_problem(document, own, problem, AllocationProblem)
     plan = Allocation(tuple(model.options))
     counts = [(f"item {item.name}", len(item.options)) for item in whole.items]
     _check_options(document, counts, plan.options)
@@ -209,7 +209,10 @@ def _referred(
 
 
 def _one_problem(
-    document: Document, own: AnyProblem | None, given: AnyProblem | None
+    document: Document,
+    own: AnyProblem | None,
+    given: AnyProblem | None,
+    kind: type[AnyProblem],
 ) -> AnyProblem:
     """Return the problem given beside the file, else the file's own."""
     problem = own if given is None else given
@@ -217,6 +220,11 @@ def _one_problem(
         document.refuse(
             "the plan names no problem; give the problem file beside it",
             code="no-problem",
+        )
+    if not isinstance(problem, kind):
+        document.refuse(
+            f"the plan is for another kind of problem than {show(problem.name)}",
+            code="other-problem",
         )
     if own is not None and problem_hash(own) != problem_hash(problem):
         document.refuse(

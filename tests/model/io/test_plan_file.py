@@ -306,3 +306,13 @@ def test_a_plan_cannot_refer_to_a_problem_of_another_kind(tmp_path: Path) -> Non
     assert refusal(tmp_path, document) == (
         "plan.json:14: problem.path is 'p.json', a problem of another kind"
     )
+
+
+def test_a_plan_does_not_take_a_problem_of_another_kind_beside_it(
+    tmp_path: Path,
+) -> None:
+    other: Any = ALLOCATION
+    bare = plan_document(kind="absent", problem="absent")
+    assert refusal(tmp_path, bare, other) == (
+        "plan.json:1: the plan is for another kind of problem than 'allocation'"
+    )
