@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.clocked_chip import ClockedChip
 
 import elkhound.simpy_chip
 from elkhound.model.chip import AllToAll, Chip, Core, Hbm
@@ -133,6 +134,20 @@ def test_with_contention_it_is_never_faster_and_conserves_work(
         for task in program.tasks
     )
     assert core.occupancy[-1].total_bytes == 0
+
+
+@every_program
+@given(plans())
+def test_with_contention_it_equals_a_chip_run_cycle_by_cycle(
+    case: tuple[ScheduleProblem, Schedule],
+) -> None:
+    program = program_of(*case)
+    score = simulate(program)
+    chip = ClockedChip(program)
+    assert score.makespan_cycles == chip.run()
+    for index, operator in enumerate(score.operators):
+        assert operator.preload_end_cycle == chip.preload_end.get(index)
+        assert operator.execute_end_cycle == chip.execute_end[index]
 
 
 @pytest.mark.parametrize("overlap", [False, True])

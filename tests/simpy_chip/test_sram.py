@@ -60,7 +60,14 @@ def test_the_waiting_execute_counts_too() -> None:
     operator = ScheduleOperator("op0", (ScheduleOption(0, 10, 60, 3, 0, 1, 0),))
     problem = ScheduleProblem(60, (operator,))
     plan = Schedule((0,), (0,))
-    assert simulate(program_of(problem, plan)).peak_bytes == 60
+    score = simulate(program_of(problem, plan))
+    assert score.peak_bytes == 60
+    # space is released by the end of an execute alone: 60 B from 0 until 3 + 1
+    assert score.cores[0].occupancy == (
+        Occupancy(0, 0, 60, 0),
+        Occupancy(3, 60, 0, 0),
+        Occupancy(4, 0, 0, 0),
+    )
     smaller = ScheduleProblem(59, (operator,))
     with pytest.raises(SramExceededError, match=r"cycle 0: 60 B .* by 1 B"):
         simulate(program_of(smaller, plan))
