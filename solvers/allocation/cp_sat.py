@@ -15,6 +15,7 @@ from elkhound.model.allocation import (
 )
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.solvers.allocation.warm_start import on_pareto_lists
 from elkhound.solvers.backends import cp_sat
 from elkhound.solvers.backends.scaling import unit_for
 from elkhound.solvers.backends.stopwatch import Stopwatch
@@ -39,7 +40,9 @@ class CpSat:
         model.keep_within_capacity()
         model.minimise_cycles()
         if limits.warm_start is not None:
-            model.start_from(limits.warm_start)
+            start = on_pareto_lists(problem, limits.warm_start)
+            if start is not None:
+                model.start_from(start)
         answer = cp_sat.run(model.cp, limits, watch.remaining_seconds)
         plan = model.plan(answer)
         objective = bound = None

@@ -7,6 +7,7 @@ import math
 from elkhound.model.allocation import Allocation, AllocationProblem, chosen, pareto
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.solvers.allocation.warm_start import on_pareto_lists
 from elkhound.solvers.backends import pulp
 from elkhound.solvers.backends.stopwatch import Stopwatch
 
@@ -39,14 +40,16 @@ class Milp:
         model.take_one_option()
         model.keep_within_capacity()
         model.minimise_cycles()
-        start = None if limits.warm_start is None else model.start(limits.warm_start)
+        start = None
+        if limits.warm_start is not None:
+            start = on_pareto_lists(problem, limits.warm_start)
         answer = pulp.run(
             model.milp,
             limits,
             self._backend,
             seconds=watch.remaining_seconds,
             absolute_gap=0.9,
-            start=start,
+            start=None if start is None else model.values(start),
         )
         plan = model.plan(answer)
         objective = None
@@ -111,8 +114,8 @@ class _Model:
             for p, x in choices.items()
         )
 
-    def start(self, plan: Allocation) -> dict[str, float]:
-        """Return a known plan as values of the variables."""
+    def values(self, plan: Allocation) -> dict[str, float]:
+        """Return a plan as values of the variables."""
         return {
             x.name: float(p == option)
             for choices, option in zip(self.x, plan.options, strict=True)
