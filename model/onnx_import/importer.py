@@ -1,0 +1,108 @@
+"""The import of an ONNX file, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from elkhound.model.errors import BadInputError
+from elkhound.model.onnx_import.homes import choose_homes
+from elkhound.model.onnx_import.layers import with_layers
+from elkhound.model.onnx_import.lower import lower_graph, refuse_unsupported
+from elkhound.model.onnx_import.lower.operand import is_view
+from elkhound.model.onnx_import.order import live, named, topological
+from elkhound.model.onnx_import.patterns import recognise
+from elkhound.model.onnx_import.reader import read_source
+from elkhound.model.onnx_import.report import ImportReport, PatternMatch
+from elkhound.model.onnx_import.shapes import infer_values
+from elkhound.model.onnx_import.source import Node, Source, Value
+from elkhound.model.onnx_import.symbols import bound_symbols, check_bind
+
+NO_BINDINGS: Mapping[str, int] = MappingProxyType({})
+
+
+def import_onnx(
+    path: str | Path,
+    *,
+    bind: Mapping[str, int] = NO_BINDINGS,
+    weights: Sequence[str] = (),
+    activations: Sequence[str] = (),
+    patterns: bool = True,
+    time_limit_seconds: float = 30,
+) -> ImportReport:
+    """Read an ONNX file as a graph to plan; weights are never read.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; external data may be missing, initializers may be empty.
+    bind : mapping of str to int
+        Extent of each symbolic dimension, by its name or as ``input[axis]``.
+    weights, activations : sequence of str
+        Inputs or constants to stream from HBM, or to keep on chip, against the rule.
+    patterns : bool
+        Recognise norms, softmax, GELU, SiLU, SwiGLU, biases and scales written as
+        primitive operators.
+    time_limit_seconds : float
+        Limit on reading, which runs in a process of its own.
+
+    Raises
+    ------
+    BadInputError
+        The file cannot be read or planned, or a symbol is not bound.
+    """
+    path = Path(path)
+    check_bind(bind)
+    source = read_source(path, bind, time_limit_seconds)
+    every = named(source.nodes)
+    _refuse_unmade(source, every)
+    nodes = topological(live(every, source.outputs))
+    refuse_unsupported(nodes)
+    read = frozenset(name for node in nodes for name in node.inputs)
+    symbols = bound_symbols(source.inputs, read, bind)
+    values = infer_values(source, nodes, bind)
+    computed = _computed(nodes, values, source.outputs)
+    matches: tuple[PatternMatch, ...] = ()
+    if patterns:
+        computed, matches = recognise(computed, values, source.outputs)
+    homes, choices = choose_homes(source, computed, values, weights, activations)
+    graph = lower_graph(source.name, computed, values, homes, source.outputs)
+    reached = {node.name for node in nodes}
+    dead = [node.name for node in every if node.name not in reached]
+    left_out = f"nodes that reach no output are left out: {', '.join(dead)}"
+    return ImportReport(
+        graph=with_layers(graph),
+        homes=choices,
+        symbols=symbols,
+        patterns=matches,
+        warnings=(*source.warnings, left_out) if dead else source.warnings,
+    )
+
+
+def _refuse_unmade(source: Source, nodes: Sequence[Node]) -> None:
+    made = {name for node in nodes for name in node.outputs}
+    made.update(source.constants, (value.name for value in source.inputs))
+    for name in source.outputs:
+        if name not in made:
+            raise BadInputError(
+                f"graph output {name}: nothing makes it", code="missing-value"
+            )
+
+
+def _computed(
+    nodes: Sequence[Node], values: Mapping[str, Value], outputs: Sequence[str]
+) -> tuple[Node, ...]:
+    """Return the nodes that must run: constants are folded, but keep their views.
+
+    A view of a weight shares the weight's storage, so it is not a weight of its own.
+    """
+    folded = frozenset(
+        name
+        for node in nodes
+        if not is_view(node, values)
+        for name in node.outputs
+        if name in values and values[name].constant
+    )
+    running = [n for n in nodes if not folded.issuperset(filter(None, n.outputs))]
+    return live(running, outputs, folded)

@@ -1,0 +1,124 @@
+"""Operators that compute each output element from the same element of the inputs."""
+
+from __future__ import annotations
+
+from elkhound.model.graph import Operator, OperatorKind, Pass
+from elkhound.model.onnx_import.lower.operand import (
+    Call,
+    Operand,
+    broadcast_access,
+    grid,
+    indexed,
+)
+from elkhound.model.onnx_import.operators import ACTIVATIONS
+from elkhound.model.passes import (
+    GEGLU_PASSES,
+    GELU_PASSES,
+    ROPE_PASSES,
+    SILU_PASSES,
+    SWIGLU_PASSES,
+)
+
+ACTIVATION_PASSES = {
+    "Gelu": GELU_PASSES,
+    "HardSwish": SILU_PASSES,
+    "Mish": SILU_PASSES,
+    "Swish": SILU_PASSES,
+    "com.microsoft::BiasGelu": (Pass.ELEMENTWISE, *GELU_PASSES),
+    "com.microsoft::FastGelu": GELU_PASSES,
+    "com.microsoft::Gelu": GELU_PASSES,
+    "com.microsoft::QuickGelu": SILU_PASSES,
+    "elkhound::GeGLU": GEGLU_PASSES,
+    "elkhound::SwiGLU": SWIGLU_PASSES,
+}
+
+
+def elementwise(call: Call) -> tuple[Operator, ...]:
+    """Arithmetic with broadcasting; constants of one element belong to the operator."""
+    real = [o for o in call.inputs if o is not None and not o.folded]
+    passes = (Pass.ELEMENTWISE,) * (len(real) - 1) or (Pass.UNARY,)
+    return (_spread(call, OperatorKind.ELEMENTWISE, real, passes),)
+
+
+def unary(call: Call) -> tuple[Operator, ...]:
+    """One operand; limits and slopes belong to the operator."""
+    activation = call.node.op in ACTIVATIONS
+    kind = OperatorKind.ACTIVATION if activation else OperatorKind.ELEMENTWISE
+    passes = ACTIVATION_PASSES.get(call.node.op, (Pass.UNARY,))
+    return (_spread(call, kind, [call.first], passes),)
+
+
+def gated(call: Call) -> tuple[Operator, ...]:
+    """Activation, alone or with a bias (first) or a gate (last)."""
+    real = [o for o in call.inputs if o is not None and not o.folded]
+    passes = ACTIVATION_PASSES[call.node.op]
+    if call.node.op == "com.microsoft::FastGelu" and len(real) > 1:
+        passes = (Pass.ELEMENTWISE, *passes)
+    return (_spread(call, OperatorKind.ACTIVATION, real, passes),)
+
+
+def batch_norm(call: Call) -> tuple[Operator, ...]:
+    """Normalise with known statistics: x · scale + shift, two vectors each."""
+    image = call.first
+    sizes, axes = grid(image.shape)
+    channel = [axes[1]] if len(axes) > 1 else [axes[0]]
+    vectors = [o.access(channel) for o in call.inputs[1:] if o is not None]
+    return (
+        call.operator(
+            OperatorKind.NORM,
+            sizes,
+            [image.access(axes), *vectors],
+            call.output.access(axes),
+            (Pass.ELEMENTWISE, Pass.ELEMENTWISE),
+        ),
+    )
+
+
+def rotary(call: Call) -> tuple[Operator, ...]:
+    """RoPE: x · cos + rotated x · sin; the tables stream only the rows they give.
+
+    x is seen as (batch, heads, positions, 2, half), the tables as (batch, positions,
+    half); what is not rotated is copied, at the same cost.
+    """
+    node, image = call.node, call.first
+    contrib = node.op.startswith("com.microsoft")
+    tables = call.inputs[2:4] if contrib else call.inputs[1:3]
+    half = next((t.shape[-1] for t in tables if t is not None), 1)
+    if len(image.shape) == 4:
+        batch, heads, positions, width = image.shape
+    else:
+        batch, positions, hidden = image.shape
+        heads = max(1, node.integer("num_heads", 1))
+        width = hidden // heads
+    pairs = (2, half) if width == 2 * half else (width, 1)
+    by_head = (batch, heads, positions) if len(image.shape) == 4 else None
+    shape = (*(by_head or (batch, positions, heads)), *pairs)
+    sizes, axes = grid(shape)
+    rows = [axes[0], axes[2] if by_head else axes[1]]
+    seen = Operand(image.root, shape, tuple(range(5)))
+    out = Operand(call.output.root, shape, tuple(range(5)))
+    table_axes = [*rows, axes[4]]
+    accesses = [
+        Operand(t.root, (batch, positions, half), (0, 1, 2)).access(table_axes)
+        for t in tables
+        if t is not None
+    ]
+    return (
+        call.operator(
+            OperatorKind.ROPE,
+            sizes,
+            [seen.access(axes), *accesses],
+            out.access(axes),
+            ROPE_PASSES,
+        ),
+    )
+
+
+def _spread(
+    call: Call, kind: OperatorKind, inputs: list[Operand], passes: tuple[Pass, ...]
+) -> Operator:
+    sizes, axes = grid(call.output.shape)
+    if not sizes:  # a single element
+        sizes, axes = {"d0": 1}, [indexed("d0")] * bool(axes) + axes[1:]
+    accesses = [broadcast_access(operand, axes) for operand in inputs]
+    return call.operator(kind, sizes, accesses, call.output.access(axes), passes)

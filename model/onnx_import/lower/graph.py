@@ -1,0 +1,166 @@
+"""Nodes → operators in execution order, and the tensors they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from elkhound.model.errors import BadInputError
+from elkhound.model.graph import Graph, Home, Operator, Tensor
+from elkhound.model.onnx_import.lower import (
+    copies,
+    elementwise,
+    matmul,
+    rows,
+    windows,
+)
+from elkhound.model.onnx_import.lower.operand import Call, Operand, is_view, operands
+from elkhound.model.onnx_import.operators import (
+    ELEMENTWISE,
+    REDUCTIONS,
+    SHAPE_ONLY,
+    UNARY,
+    VIEWS,
+)
+from elkhound.model.onnx_import.shapes.standard import reduced_axes
+from elkhound.model.onnx_import.source import Node, Value
+
+Lowering = Callable[[Call], tuple[Operator, ...]]
+
+LOWERINGS: Mapping[str, Lowering] = {
+    **dict.fromkeys(ELEMENTWISE, elementwise.elementwise),
+    **dict.fromkeys(UNARY, elementwise.unary),
+    **dict.fromkeys(REDUCTIONS, rows.reduce),
+    **dict.fromkeys(("ArgMax", "ArgMin"), rows.reduce),
+    **dict.fromkeys(("AveragePool", "MaxPool"), windows.pool),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), windows.global_pool),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), rows.softmax),
+    **dict.fromkeys(
+        (
+            "RMSNormalization",
+            "SimplifiedLayerNormalization",
+            "com.microsoft::SimplifiedLayerNormalization",
+        ),
+        rows.rms_norm,
+    ),
+    **dict.fromkeys(
+        ("RotaryEmbedding", "com.microsoft::RotaryEmbedding"), elementwise.rotary
+    ),
+    **dict.fromkeys(
+        (
+            "com.microsoft::BiasGelu",
+            "com.microsoft::FastGelu",
+            "com.microsoft::Gelu",
+            "com.microsoft::QuickGelu",
+            "elkhound::GeGLU",
+            "elkhound::SwiGLU",
+        ),
+        elementwise.gated,
+    ),
+    "BatchNormalization": elementwise.batch_norm,
+    "Concat": copies.concat,
+    "Conv": windows.conv,
+    "Expand": copies.expand,
+    "Gather": copies.gather,
+    "Gemm": matmul.gemm,
+    "LRN": windows.local_response,
+    "LayerNormalization": rows.layer_norm,
+    "MatMul": matmul.matmul,
+    "Slice": copies.copy,
+    "Split": copies.split,
+}
+
+
+def refuse_unsupported(nodes: Iterable[Node]) -> None:
+    """Refuse a graph with operators that cannot be planned, naming all their types."""
+    known = {*LOWERINGS, *VIEWS, *SHAPE_ONLY}
+    unknown = [node for node in nodes if node.op not in known]
+    if unknown:
+        first = unknown[0]
+        output = next((name for name in first.outputs if name), "nothing")
+        types = ", ".join(sorted({node.op for node in unknown}))
+        raise BadInputError(
+            f"cannot plan operator {first.op} (node {first.name}, output {output}); "
+            f"unsupported types in the graph: {types}",
+            code="unsupported-operator",
+        )
+
+
+def lower_graph(
+    name: str,
+    nodes: Sequence[Node],
+    values: Mapping[str, Value],
+    homes: Mapping[str, Home],
+    outputs: Sequence[str],
+) -> Graph:
+    """Return the graph of the nodes that compute something.
+
+    Parameters
+    ----------
+    name : str
+        Name of the graph.
+    nodes : sequence of Node
+        Live nodes in execution order, patterns applied.
+    values : mapping of str to Value
+        Types and shapes.
+    homes : mapping of str to Home
+        Home of each graph input and constant; whatever is computed stays on chip.
+    outputs : sequence of str
+        Values that leave the graph.
+    """
+    seen = operands(nodes, values)
+    operators: list[Operator] = []
+    for node in nodes:
+        if not is_view(node, values):
+            operators.extend(LOWERINGS[node.op](_call(node, values, seen)))
+    if not operators:
+        raise BadInputError(
+            f"graph {name}: nothing to plan, it only renames and reshapes its inputs",
+            code="nothing-to-plan",
+        )
+    _refuse_unwritten(operators, homes)
+    touched = dict.fromkeys(
+        access.tensor
+        for operator in operators
+        for access in (*operator.einsum.inputs, operator.einsum.output)
+    )
+    leaving = dict.fromkeys(seen[o].root for o in outputs if o in seen)
+    return Graph(
+        name=name,
+        tensors=tuple(
+            Tensor(
+                tensor,
+                values[tensor].shape,
+                values[tensor].dtype,
+                homes.get(tensor, Home.CHIP),
+            )
+            for tensor in touched
+        ),
+        operators=tuple(operators),
+        outputs=tuple(tensor for tensor in leaving if tensor in touched),
+    )
+
+
+def _call(node: Node, values: Mapping[str, Value], seen: Mapping[str, Operand]) -> Call:
+    if node.op in REDUCTIONS:  # axes may be an input: make them plain
+        axes = reduced_axes(node, [values.get(n) if n else None for n in node.inputs])
+        node = replace(node, attributes={**node.attributes, "axes": list(axes)})
+    return Call(
+        node=node,
+        inputs=tuple(seen[name] if name else None for name in node.inputs),
+        outputs=tuple(seen.get(name) for name in node.outputs),
+    )
+
+
+def _refuse_unwritten(operators: Sequence[Operator], homes: Mapping[str, Home]) -> None:
+    """Refuse reading an optional output that no einsum writes (indices, masks …)."""
+    written = set(homes)
+    for operator in operators:
+        for access in operator.einsum.inputs:
+            if access.tensor not in written:
+                raise BadInputError(
+                    f"operator {operator.name} reads {access.tensor}, an optional "
+                    f"output that cannot be planned",
+                    code="unsupported-output",
+                )
+        written.add(operator.einsum.output.tensor)

@@ -1,0 +1,181 @@
+"""Operands of a node, seen through the views that lie before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from elkhound.model.graph import (
+    Access,
+    Axis,
+    Dimension,
+    Einsum,
+    Operator,
+    OperatorKind,
+    Pass,
+)
+from elkhound.model.onnx_import.operators import VIEWS
+from elkhound.model.onnx_import.source import Node, Value
+
+UNINDEXED = Axis(())  # an axis of extent 1: broadcast, or reduced and kept
+
+
+def indexed(dimension: str) -> Axis:
+    """Return the axis that one dimension indexes directly."""
+    return Axis(((dimension, 1),))
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A value as one operator sees it.
+
+    Parameters
+    ----------
+    root : str
+        The tensor whose storage it shares.
+    shape : tuple of int
+        Extents as seen.
+    order : tuple of int
+        Storage axis behind each seen axis, since the last reshape.
+    folded : bool
+        A constant of one element: part of the operator, not a tensor.
+    """
+
+    root: str
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+    folded: bool = False
+
+    def access(self, axes: Sequence[Axis]) -> Access:
+        """Return the access with the given axis per seen axis, in storage order."""
+        stored = dict(zip(self.order, axes, strict=True))
+        return Access(self.root, tuple(stored[axis] for axis in sorted(stored)))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node with its operands."""
+
+    node: Node
+    inputs: tuple[Operand | None, ...]
+    outputs: tuple[Operand | None, ...]
+
+    def input(self, index: int) -> Operand | None:
+        """Return an input, None where it is absent."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    @property
+    def first(self) -> Operand:
+        """The first input."""
+        return _present(self.inputs[0], self.node)
+
+    @property
+    def second(self) -> Operand:
+        """The second input."""
+        return _present(self.inputs[1], self.node)
+
+    @property
+    def output(self) -> Operand:
+        """The first output."""
+        return _present(self.outputs[0], self.node)
+
+    def operator(
+        self,
+        kind: OperatorKind,
+        sizes: Mapping[str, int],
+        inputs: Iterable[Access | None],
+        output: Access,
+        passes: tuple[Pass, ...],
+        *,
+        rows: tuple[str, ...] = (),
+        rounds: int = 0,
+    ) -> Operator:
+        """Return the node as one operator; operands read alike count once."""
+        distinct = dict.fromkeys(access for access in inputs if access is not None)
+        return Operator(
+            name=self.node.name,
+            kind=kind,
+            einsum=Einsum(
+                dimensions=tuple(Dimension(n, size) for n, size in sizes.items()),
+                inputs=tuple(distinct),
+                output=output,
+                passes=passes,
+                row_dimensions=rows,
+                statistics_rounds=rounds if rows else 0,
+            ),
+        )
+
+
+def _present(operand: Operand | None, node: Node) -> Operand:
+    if operand is None:
+        raise ValueError(f"node {node.name}: an operand is missing")
+    return operand
+
+
+def grid(shape: Sequence[int], prefix: str = "d") -> tuple[dict[str, int], list[Axis]]:
+    """Return a dimension per axis longer than 1, and the axis each shape axis has."""
+    sizes = {f"{prefix}{i}": extent for i, extent in enumerate(shape) if extent > 1}
+    axes = [
+        indexed(f"{prefix}{i}") if extent > 1 else UNINDEXED
+        for i, extent in enumerate(shape)
+    ]
+    return sizes, axes
+
+
+def broadcast_access(operand: Operand, axes: Sequence[Axis]) -> Access:
+    """Return how an operand is read when numpy broadcasting spreads it over `axes`."""
+    last = axes[len(axes) - len(operand.shape) :]
+    return operand.access(
+        [
+            axis if extent > 1 else UNINDEXED
+            for axis, extent in zip(last, operand.shape, strict=True)
+        ]
+    )
+
+
+def is_view(node: Node, values: Mapping[str, Value]) -> bool:
+    """Tell whether a node moves no data: its output shares its input's storage."""
+    if node.op in VIEWS:
+        return True
+    if node.op not in ("Cast", "Expand"):
+        return False
+    source, result = values[node.inputs[0]], values[node.outputs[0]]
+    return source.dtype == result.dtype and source.shape == result.shape
+
+
+def operands(nodes: Iterable[Node], values: Mapping[str, Value]) -> dict[str, Operand]:
+    """Return every value as an operand: views name the root they share.
+
+    Parameters
+    ----------
+    nodes : iterable of Node
+        Execution order.
+    values : mapping of str to Value
+        Types and shapes.
+    """
+    seen = {
+        name: Operand(
+            root=name,
+            shape=value.shape,
+            order=tuple(range(len(value.shape))),
+            folded=value.constant and value.elements == 1,
+        )
+        for name, value in values.items()
+    }
+    for node in nodes:
+        if is_view(node, values):
+            shape = values[node.outputs[0]].shape
+            seen[node.outputs[0]] = _view(node, seen[node.inputs[0]], shape)
+    return seen
+
+
+def _view(node: Node, whole: Operand, shape: tuple[int, ...]) -> Operand:
+    if node.op == "Transpose":
+        rank = len(shape)
+        perm = node.integers("perm") or tuple(reversed(range(rank)))
+        order = tuple(whole.order[axis] for axis in perm)
+    elif shape == whole.shape:
+        order = whole.order
+    else:
+        order = tuple(range(len(shape)))
+    return Operand(whole.root, shape, order, whole.folded)

@@ -1,0 +1,85 @@
+"""Nodes in execution order: unique names, no dead ones, producers before readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+
+from elkhound.model.errors import BadInputError
+from elkhound.model.onnx_import.source import Node
+
+
+def named(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """Give every node a unique, stable name: its own, or that of its first output."""
+    taken: set[str] = set()
+    result = []
+    for node in nodes:
+        base = node.name or next((o for o in node.outputs if o), node.op)
+        name, number = base, 2
+        while name in taken:
+            name, number = f"{base}#{number}", number + 1
+        taken.add(name)
+        result.append(replace(node, name=name))
+    return tuple(result)
+
+
+def live(
+    nodes: Sequence[Node], outputs: Iterable[str], known: frozenset[str] = frozenset()
+) -> tuple[Node, ...]:
+    """Return the nodes that reach an output, in the given order.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        Any order.
+    outputs : iterable of str
+        Values that leave the graph.
+    known : frozenset of str
+        Values known without being computed: what made them is not needed.
+    """
+    producer = {output: node for node in nodes for output in node.outputs if output}
+    reached: set[str] = set()
+    frontier = [name for name in outputs if name not in known]
+    while frontier:
+        node = producer.get(frontier.pop())
+        if node is not None and node.name not in reached:
+            reached.add(node.name)
+            frontier.extend(n for n in node.inputs if n and n not in known)
+    return tuple(node for node in nodes if node.name in reached)
+
+
+def topological(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """Sort producers before readers, keeping file order where it allows."""
+    producer: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        for output in filter(None, node.outputs):
+            if output in producer:
+                raise BadInputError(
+                    f"{output} is written twice, by {nodes[producer[output]].name} "
+                    f"and by {node.name}",
+                    code="duplicate-output",
+                )
+            producer[output] = index
+    readers: list[list[int]] = [[] for _ in nodes]
+    waiting = [0] * len(nodes)
+    for index, node in enumerate(nodes):
+        for source in {producer[name] for name in node.inputs if name in producer}:
+            readers[source].append(index)
+            waiting[index] += 1
+    ready = [index for index, count in enumerate(waiting) if count == 0]
+    heapify(ready)
+    done: list[Node] = []
+    while ready:
+        index = heappop(ready)
+        done.append(nodes[index])
+        for reader in readers[index]:
+            waiting[reader] -= 1
+            if waiting[reader] == 0:
+                heappush(ready, reader)
+    if len(done) < len(nodes):
+        stuck = next(n.name for n, count in zip(nodes, waiting, strict=True) if count)
+        raise BadInputError(
+            f"node {stuck} depends on its own output", code="cyclic-graph"
+        )
+    return tuple(done)

@@ -1,0 +1,185 @@
+"""ONNX file → `Source`, through a process with a time limit; weights stay unread."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from elkhound.model.dtype import DTYPES, DType
+from elkhound.model.errors import BadInputError
+from elkhound.model.onnx_import.source import Declared, Node, Source, Value
+
+WORKER = Path(__file__).with_name("worker.py")
+STANDARD_DOMAINS = ("", "ai.onnx")
+ONNX_TYPE_NAMES = {"FLOAT": "float32", "DOUBLE": "float64"}
+CONSTANT_LISTS = {"value_ints": "int64", "value_floats": "float32"}
+CONSTANT_SCALARS = {"value_int": "int64", "value_float": "float32"}
+
+
+def read_source(
+    path: Path, bind: Mapping[str, int], time_limit_seconds: float
+) -> Source:
+    """Return what a file says once its symbols are bound.
+
+    Parameters
+    ----------
+    path : Path
+        The ONNX file; its external data may be missing.
+    bind : mapping of str to int
+        Extents of symbolic dimensions.
+    time_limit_seconds : float
+        Limit on onnx's native code, which some well-formed files make hang.
+    """
+    _check_file(path)
+    answer = _ask_worker(path, bind, time_limit_seconds)
+    if "error" in answer:
+        detail = " ".join(str(answer["error"]).split())
+        raise BadInputError(
+            f"is not an ONNX model ({detail})", code="not-onnx", where=str(path)
+        )
+    return _source(path, answer)
+
+
+def dtype_of(onnx_name: str | None, owner: str) -> DType:
+    """Return the element type of a value, refusing strings, sequences and the like."""
+    if onnx_name is not None:
+        name = ONNX_TYPE_NAMES.get(onnx_name, onnx_name.lower())
+        if name in DTYPES:
+            return DTYPES[name]
+    raise BadInputError(
+        f"{owner}: element type {onnx_name or 'unknown'} cannot be planned",
+        code="unsupported-type",
+    )
+
+
+def _check_file(path: Path) -> None:
+    where = str(path)
+    if not path.exists():
+        raise BadInputError("no such file", code="missing-file", where=where)
+    if not path.is_file():
+        raise BadInputError(
+            "is a directory, not an ONNX file", code="not-a-file", where=where
+        )
+    if not os.access(path, os.R_OK):
+        raise BadInputError("cannot be read", code="unreadable-file", where=where)
+    if path.stat().st_size == 0:
+        raise BadInputError(
+            "is not an ONNX model (it is empty)", code="not-onnx", where=where
+        )
+
+
+def _ask_worker(
+    path: Path, bind: Mapping[str, int], time_limit_seconds: float
+) -> dict[str, Any]:
+    search_path = os.pathsep.join(entry for entry in sys.path if entry)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", str(WORKER)],
+            input=json.dumps({"path": str(path.resolve()), "bind": dict(bind)}),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=time_limit_seconds,
+            env={**os.environ, "PYTHONPATH": search_path, "PYTHONUTF8": "1"},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BadInputError(
+            f"onnx did not finish reading it within {time_limit_seconds:g} s",
+            code="reader-timeout",
+            where=str(path),
+        ) from None
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise BadInputError(
+            f"onnx failed to read it, exit status {done.returncode}: {last}",
+            code="reader-failed",
+            where=str(path),
+        )
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def _source(path: Path, answer: dict[str, Any]) -> Source:
+    constants = {
+        name: _constant(tensor, name) for name, tensor in answer["initializers"].items()
+    }
+    nodes = []
+    for raw in answer["nodes"]:
+        if raw["op"] == "Constant" and raw["domain"] in STANDARD_DOMAINS:
+            constants[raw["outputs"][0]] = _constant_node(raw)
+        else:
+            nodes.append(_node(raw, answer["opsets"]))
+    return Source(
+        name=answer["name"] or path.stem,
+        nodes=tuple(nodes),
+        inputs=tuple(
+            _declared(raw) for raw in answer["inputs"] if raw["name"] not in constants
+        ),
+        outputs=tuple(answer["outputs"]),
+        constants=constants,
+        inferred={raw["name"]: _declared(raw) for raw in answer["inferred"]},
+        declared={raw["name"]: _declared(raw) for raw in answer["declared"]},
+        warnings=tuple(answer["warnings"]),
+    )
+
+
+def _declared(raw: dict[str, Any]) -> Declared:
+    dims = None if raw["dims"] is None else tuple(raw["dims"])
+    return Declared(name=raw["name"], dtype=raw["dtype"], dims=dims)
+
+
+def _node(raw: dict[str, Any], opsets: dict[str, int]) -> Node:
+    domain = raw["domain"]
+    standard = domain in STANDARD_DOMAINS
+    version = opsets.get("", opsets.get("ai.onnx", 1))
+    return Node(
+        name=raw["name"],
+        op=raw["op"] if standard else f"{domain}::{raw['op']}",
+        inputs=tuple(raw["inputs"]),
+        outputs=tuple(raw["outputs"]),
+        attributes={
+            key: _constant(value, f"{raw['op']}.{key}")
+            if isinstance(value, dict)
+            else value
+            for key, value in raw["attributes"].items()
+        },
+        version=version if standard else opsets.get(domain, 1),
+    )
+
+
+def _constant(tensor: dict[str, Any], name: str) -> Value:
+    shape = tuple(tensor["dims"])
+    dtype = dtype_of(tensor["dtype"], f"constant {name}")
+    data = None
+    if tensor["values"] is not None:
+        whole = np.int64 if dtype.name.startswith(("int", "uint", "bool")) else None
+        data = np.array(tensor["values"], dtype=whole or np.float64).reshape(shape)
+    return Value(dtype=dtype, shape=shape, constant=True, data=data)
+
+
+def _constant_node(raw: dict[str, Any]) -> Value:
+    """Return a Constant node's value, in whichever attribute it is stated."""
+    for key, value in raw["attributes"].items():
+        if key == "value" and isinstance(value, dict):
+            return _constant(value, raw["outputs"][0])
+        if key in CONSTANT_SCALARS:
+            data = np.array(value)
+            return Value(DTYPES[CONSTANT_SCALARS[key]], (), constant=True, data=data)
+        if key in CONSTANT_LISTS:
+            data = np.array(value)
+            return Value(
+                DTYPES[CONSTANT_LISTS[key]], data.shape, constant=True, data=data
+            )
+    raise BadInputError(
+        f"constant {raw['outputs'][0]}: only tensors and numbers can be planned, "
+        f"got {', '.join(raw['attributes']) or 'nothing'}",
+        code="unsupported-type",
+    )

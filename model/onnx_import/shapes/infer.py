@@ -1,0 +1,179 @@
+"""One pass over the nodes that gives every value type, shape and constness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from elkhound.model.dtype import DTYPES, DType
+from elkhound.model.errors import BadInputError
+from elkhound.model.onnx_import.constants import fold
+from elkhound.model.onnx_import.operators import ELEMENTWISE, REDUCTIONS, UNARY
+from elkhound.model.onnx_import.reader import dtype_of
+from elkhound.model.onnx_import.shapes import contrib, standard
+from elkhound.model.onnx_import.shapes.standard import Rule, Shape, ShapeError
+from elkhound.model.onnx_import.source import Declared, Node, Source, Value
+from elkhound.model.onnx_import.symbols import symbol_name
+
+BOOLEAN = frozenset(
+    {"And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not"}
+    | {"Or", "Xor"}
+)
+INDEX = frozenset({"ArgMax", "ArgMin", "Shape", "Size"})
+CAST_TARGETS = {  # onnx.TensorProto numbers
+    1: "float32",
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    9: "bool",
+    10: "float16",
+    11: "float64",
+    12: "uint32",
+    13: "uint64",
+    16: "bfloat16",
+    17: "float8e4m3fn",
+    18: "float8e4m3fnuz",
+    19: "float8e5m2",
+    20: "float8e5m2fnuz",
+    21: "uint4",
+    22: "int4",
+    23: "float4e2m1",
+    24: "float8e8m0",
+}
+
+RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(UNARY, standard.same),
+    **dict.fromkeys(ELEMENTWISE, standard.broadcast),
+    **dict.fromkeys(REDUCTIONS, standard.reduce),
+    **dict.fromkeys(("Identity", "Dropout"), standard.same),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "LRN"), standard.same),
+    **standard.RULES,
+    **contrib.RULES,
+}
+
+
+def infer_values(
+    source: Source, nodes: Sequence[Node], bind: Mapping[str, int]
+) -> dict[str, Value]:
+    """Return every value that the nodes read or write.
+
+    Parameters
+    ----------
+    source : Source
+        Inputs, constants, and what onnx inferred.
+    nodes : sequence of Node
+        Live nodes in execution order.
+    bind : mapping of str to int
+        Extents of the symbols.
+    """
+    values = dict(source.constants)
+    read = {name for node in nodes for name in node.inputs}
+    for declared in source.inputs:
+        if declared.name in read:
+            values[declared.name] = _input_value(declared, bind)
+    for node in nodes:
+        for name in filter(None, node.inputs):
+            if name not in values:
+                raise BadInputError(
+                    f"node {node.name} ({node.op}) reads {name}, which nothing makes",
+                    code="missing-value",
+                )
+        values.update(_node_values(source, node, values))
+    return values
+
+
+def _input_value(declared: Declared, bind: Mapping[str, int]) -> Value:
+    owner = f"input {declared.name}"
+    dtype = dtype_of(declared.dtype, owner)
+    if declared.dims is None:
+        raise BadInputError(f"{owner}: declares no shape", code="unknown-rank")
+    shape = tuple(
+        dim if isinstance(dim, int) else bind[symbol_name(declared, axis)]
+        for axis, dim in enumerate(declared.dims)
+    )
+    _refuse_empty(owner, declared.name, shape)
+    return Value(dtype=dtype, shape=shape)
+
+
+def _node_values(
+    source: Source, node: Node, values: Mapping[str, Value]
+) -> dict[str, Value]:
+    inputs = [values[name] if name else None for name in node.inputs]
+    data = fold(node, inputs)
+    constant = data is not None or all(v is None or v.constant for v in inputs)
+    made: dict[str, Value] = {}
+    own: list[Shape] | None = None
+    for index, name in enumerate(node.outputs):
+        if not name:
+            continue
+        known = source.inferred.get(name)
+        shape = known.shape if known is not None else None
+        if index == 0 and data is not None:
+            shape = data.shape
+        if shape is None:
+            own = _own_shapes(source, node, inputs) if own is None else own
+            shape = own[index] if index < len(own) else None
+        if shape is None:
+            continue  # an optional output that nothing may read
+        stated = known.dtype if known is not None else None
+        dtype = (
+            dtype_of(stated, f"tensor {name}") if stated else _own_dtype(node, inputs)
+        )
+        if not constant:
+            _refuse_empty(f"node {node.name} ({node.op})", name, shape)
+        made[name] = Value(
+            dtype, shape, constant=constant, data=data if index == 0 else None
+        )
+    return made
+
+
+def _own_shapes(
+    source: Source, node: Node, inputs: Sequence[Value | None]
+) -> list[Shape]:
+    declared = [source.declared.get(name) for name in node.outputs]
+    stated = [d.shape for d in declared if d is not None and d.shape is not None]
+    if node.op not in RULES:
+        if len(stated) == len(node.outputs):
+            return stated
+        raise BadInputError(
+            f"node {node.name} ({node.op}): the shape of {node.outputs[0]} is unknown",
+            code="unknown-shape",
+        )
+    try:
+        return RULES[node.op](node, inputs)
+    except ShapeError as error:
+        raise BadInputError(
+            f"node {node.name} ({node.op}): {error}", code="bad-shape"
+        ) from None
+
+
+def _own_dtype(node: Node, inputs: Sequence[Value | None]) -> DType:
+    if node.op in BOOLEAN:
+        return DTYPES["bool"]
+    if node.op in INDEX:
+        return DTYPES["int64"]
+    if node.op == "Cast" and node.integer("to", 0) in CAST_TARGETS:
+        return DTYPES[CAST_TARGETS[node.integer("to", 0)]]
+    if node.op == "ConstantOfShape":
+        value = node.attributes.get("value")
+        return value.dtype if isinstance(value, Value) else DTYPES["float32"]
+    index = 1 if node.op == "Where" else 0
+    value = inputs[index] if index < len(inputs) else None
+    if value is None:
+        raise BadInputError(
+            f"node {node.name} ({node.op}): the type of {node.outputs[0]} is unknown",
+            code="unsupported-type",
+        )
+    return value.dtype
+
+
+def _refuse_empty(owner: str, tensor: str, shape: Shape) -> None:
+    for axis, extent in enumerate(shape):
+        if extent < 1:
+            raise BadInputError(
+                f"{owner}: tensor {tensor} has extent {extent} on axis {axis}, "
+                f"must be at least 1",
+                code="empty-dimension",
+            )

@@ -1,0 +1,150 @@
+"""What an ONNX file says, without weights: nodes, values, symbols."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elkhound.model.dtype import DType
+
+Data = NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator of the file, or a recognised pattern of several.
+
+    Parameters
+    ----------
+    name : str
+        Unique; the file's name, or that of the first output where it has none.
+    op : str
+        Operator type, with its domain (``com.microsoft::FastGelu``) unless standard.
+    inputs, outputs : tuple of str
+        Value names; an empty one is an absent optional.
+    attributes : mapping
+        Plain values: int, float, str, lists of them; constants are `Value`.
+    version : int
+        Opset of the operator's domain.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    version: int = 13
+
+    def integer(self, name: str, default: int) -> int:
+        """Return an integer attribute."""
+        value = self.attributes.get(name, default)
+        return value if isinstance(value, int) else default
+
+    def number(self, name: str, default: float) -> float:
+        """Return a float attribute."""
+        value = self.attributes.get(name, default)
+        return float(value) if isinstance(value, (int, float)) else default
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """Return a list attribute, or None where it is absent."""
+        value = self.attributes.get(name)
+        return tuple(int(v) for v in value) if isinstance(value, list) else None
+
+    def text(self, name: str, default: str) -> str:
+        """Return a string attribute."""
+        value = self.attributes.get(name, default)
+        return value if isinstance(value, str) else default
+
+    def input(self, index: int) -> str:
+        """Return an input's name, empty where it is absent."""
+        return self.inputs[index] if index < len(self.inputs) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor of the file.
+
+    Parameters
+    ----------
+    dtype : DType
+        Element type.
+    shape : tuple of int
+        Extents, all known.
+    constant : bool
+        True where no input of the graph can change it: a weight, or a fold of some.
+    data : array or None
+        Elements, where they are few and in the file.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    constant: bool = False
+    data: Data | None = None
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Type and shape as a file or onnx states them, possibly with gaps.
+
+    Parameters
+    ----------
+    name : str
+        Value name.
+    dtype : str or None
+        onnx's name of the element type.
+    dims : tuple of int, str or None, or None
+        Number, symbol or unknown of each axis; None where even the rank is unknown.
+    """
+
+    name: str
+    dtype: str | None
+    dims: tuple[int | str | None, ...] | None
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The extents, if every one is a number."""
+        if self.dims is None:
+            return None
+        known = tuple(dim for dim in self.dims if isinstance(dim, int))
+        return known if len(known) == len(self.dims) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file, read.
+
+    Parameters
+    ----------
+    name : str
+        Name of the graph, or of the file.
+    nodes : tuple of Node
+        In file order; local functions inlined, Constant nodes moved to `constants`.
+    inputs : tuple of Declared
+        What must be fed: inputs that are not also initializers.
+    outputs : tuple of str
+        Values that leave the graph.
+    constants : mapping of str to Value
+        Initializers and Constant nodes.
+    inferred, declared : mapping of str to Declared
+        What onnx infers once the symbols are bound; what the file states.
+    warnings : tuple of str
+        What was odd about the file.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    inputs: tuple[Declared, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Value]
+    inferred: Mapping[str, Declared]
+    declared: Mapping[str, Declared]
+    warnings: tuple[str, ...] = ()

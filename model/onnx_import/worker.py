@@ -1,0 +1,215 @@
+"""Reads one ONNX file in a process of its own and prints what planning needs.
+
+onnx's native code hangs or crashes on some files, so it never runs in the caller's
+process. This script is run by path, needs only onnx, takes ``{"path", "bind"}`` as
+JSON on standard input, and prints a JSON object: no weights, at most `SMALL` elements
+of any constant.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable
+
+import onnx
+import onnx.checker
+import onnx.inliner
+import onnx.numpy_helper
+import onnx.shape_inference
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+Json = dict[str, object]
+
+SMALL = 4096  # elements of a constant that are read; the rest are weights
+DATA_FIELDS = (
+    "raw_data",
+    "float_data",
+    "int32_data",
+    "int64_data",
+    "double_data",
+    "uint64_data",
+    "string_data",
+    "external_data",
+)
+REFUSALS = (  # what onnx raises on files that can still be planned
+    onnx.checker.ValidationError,
+    onnx.shape_inference.InferenceError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    IndexError,
+)
+
+
+def type_name(element_type: int) -> str:
+    """Return onnx's own name of an element type, such as ``BFLOAT16``."""
+    if element_type in onnx.TensorProto.DataType.values():
+        return str(onnx.TensorProto.DataType.Name(element_type))
+    return f"TYPE_{element_type}"
+
+
+def tensors_of(nodes: Iterable[onnx.NodeProto]) -> Iterable[onnx.TensorProto]:
+    """Yield the tensors in attributes, through subgraphs."""
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            for graph in (attribute.g, *attribute.graphs):
+                yield from graph.initializer
+                yield from tensors_of(graph.node)
+
+
+def strip(tensor: onnx.TensorProto) -> None:
+    """Drop a tensor's data where it is large: its shape and type stay."""
+    external = tensor.data_location == onnx.TensorProto.EXTERNAL
+    if external or math.prod(tensor.dims) > SMALL:
+        for field in DATA_FIELDS:
+            tensor.ClearField(field)
+        tensor.data_location = onnx.TensorProto.DEFAULT
+
+
+def tensor_json(tensor: onnx.TensorProto) -> Json:
+    """Return a tensor's type and shape, and its elements if they are in the file."""
+    elements = math.prod(tensor.dims)
+    present = any(len(getattr(tensor, field)) for field in DATA_FIELDS[:-1])
+    values = None
+    number = tensor.data_type != onnx.TensorProto.STRING
+    if number and elements <= SMALL and (present or elements == 0):
+        array = onnx.numpy_helper.to_array(tensor)
+        kind = int if array.dtype.kind in "iub" else float
+        values = [kind(value) for value in array.reshape(-1)]
+    return {
+        "dtype": type_name(tensor.data_type),
+        "dims": list(tensor.dims),
+        "values": values,
+    }
+
+
+def attribute_json(attribute: onnx.AttributeProto) -> object:
+    """Return a plain value; tensors as `tensor_json`, graphs as None."""
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, onnx.TensorProto):
+        return tensor_json(value)
+    if isinstance(value, (int, float)):
+        return value
+    if attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS):
+        return list(value)
+    if attribute.type == onnx.AttributeProto.STRINGS:
+        return [text.decode(errors="replace") for text in value]
+    return None
+
+
+def is_number(dim: onnx.TensorShapeProto.Dimension) -> bool:
+    """Tell whether a dimension has an extent; some exporters write −1 for unknown."""
+    return dim.HasField("dim_value") and dim.dim_value != -1
+
+
+def value_json(value: onnx.ValueInfoProto) -> Json:
+    """Return name, type and dims: an integer, a symbol, or None where unnamed."""
+    kind = value.type.WhichOneof("value")
+    if kind != "tensor_type":
+        return {"name": value.name, "dtype": str(kind).upper(), "dims": None}
+    tensor = value.type.tensor_type
+    dims: list[int | str | None] | None = None
+    if tensor.HasField("shape"):
+        dims = [
+            dim.dim_value if is_number(dim) else dim.dim_param or None
+            for dim in tensor.shape.dim
+        ]
+    return {
+        "name": value.name,
+        "dtype": type_name(tensor.elem_type) if tensor.elem_type else None,
+        "dims": dims,
+    }
+
+
+def node_json(node: onnx.NodeProto) -> Json:
+    """Return a node with plain attributes."""
+    return {
+        "name": node.name,
+        "domain": node.domain,
+        "op": node.op_type,
+        "inputs": list(node.input),
+        "outputs": list(node.output),
+        "attributes": {a.name: attribute_json(a) for a in node.attribute},
+    }
+
+
+def bind_inputs(graph: onnx.GraphProto, bind: dict[str, int]) -> None:
+    """Replace symbols of the inputs by numbers and forget all other shapes.
+
+    Recorded shapes of intermediates may stem from the exporter's sample input, so
+    inference starts from the inputs alone.
+    """
+    for value in graph.input:
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if not is_number(dim):
+                symbol = dim.dim_param or f"{value.name}[{axis}]"
+                if symbol in bind:
+                    dim.dim_value = bind[symbol]
+    del graph.value_info[:]
+    for output in graph.output:
+        if output.type.WhichOneof("value") == "tensor_type":
+            output.type.tensor_type.ClearField("shape")
+
+
+def read(path: str, bind: dict[str, int]) -> Json:
+    """Load, strip, inline, bind and infer one file."""
+    try:
+        model = onnx.load(path, format="protobuf", load_external_data=False)
+    except (DecodeError, ValueError, RuntimeError) as error:
+        return {"error": str(error) or type(error).__name__}
+    if not model.HasField("graph"):
+        return {"error": "it has no graph"}
+    warnings: list[str] = []
+    for tensor in (*model.graph.initializer, *tensors_of(model.graph.node)):
+        strip(tensor)
+    for function in model.functions:
+        for tensor in tensors_of(function.node):
+            strip(tensor)
+    if model.functions:
+        try:
+            model = onnx.inliner.inline_local_functions(model)
+        except REFUSALS as error:
+            warnings.append(f"local functions could not be inlined: {error}")
+    graph = model.graph
+    declared = [value_json(v) for v in (*graph.value_info, *graph.output)]
+    inputs = [value_json(value) for value in graph.input]
+    bind_inputs(graph, bind)
+    inferred = graph
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    except REFUSALS as error:
+        warnings.append(f"onnx shape inference gave up: {error}")
+    initializers = {t.name: tensor_json(t) for t in graph.initializer}
+    for sparse in graph.sparse_initializer:
+        initializers[sparse.values.name] = {
+            "dtype": type_name(sparse.values.data_type),
+            "dims": list(sparse.dims),
+            "values": None,
+        }
+    return {
+        "name": graph.name,
+        "opsets": {o.domain: o.version for o in model.opset_import},
+        "inputs": inputs,
+        "outputs": [value.name for value in graph.output],
+        "initializers": initializers,
+        "nodes": [node_json(node) for node in graph.node],
+        "declared": declared,
+        "inferred": [value_json(v) for v in (*inferred.value_info, *inferred.output)],
+        "warnings": warnings,
+    }
+
+
+def main() -> None:
+    """Answer the one request on standard input."""
+    request = json.load(sys.stdin)
+    json.dump(read(request["path"], request["bind"]), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
