@@ -1,0 +1,35 @@
+"""`elkhound chips`: the presets."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from elkhound.experiments.cli import options
+
+
+@click.command(
+    "chips",
+    epilog=options.verbatim(
+        "Example:",
+        "  elkhound chips --json",
+    ),
+)
+@options.json_flag
+def command(as_json: bool) -> None:
+    """List the chip presets; --chip also takes a YAML file of the same form."""
+    from elkhound.model.io import chip_document, chip_names, load_chip
+
+    chips = [load_chip(name) for name in chip_names()]
+    if as_json:
+        click.echo(json.dumps([chip_document(chip) for chip in chips], indent=2))
+        return
+    for chip in chips:
+        click.echo(
+            f"{chip.name:<18} {chip.chips} × {chip.cores_per_chip} cores, "
+            f"{chip.core.usable_bytes} B usable per core, "
+            f"HBM {chip.hbm.bytes_per_second / 1e9:g} GB/s, "
+            f"links {chip.links.bytes_per_second / 1e9:g} GB/s per core, "
+            f"{chip.clock_hz / 1e9:g} GHz"
+        )

@@ -1,0 +1,95 @@
+"""The common course of `compare` and `allocate`: run, keep, print."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from elkhound.experiments.source import ModelFlags, Source
+from elkhound.model.limits import Limits
+
+
+def run_comparison(
+    context: click.Context,
+    source: Source,
+    methods: str | None,
+    limits: Limits[Any],
+    configuration: dict[str, Any],
+    *,
+    run_dir: Path | None,
+    plots: bool,
+    as_json: bool,
+) -> None:
+    """Compare, keep everything in a run directory, print, and set the exit status.
+
+    Parameters
+    ----------
+    methods : str or None
+        Comma-separated names; None for the usual ones of the kind.
+    configuration : dict
+        What is written down beside versions and seed.
+    run_dir : Path or None
+        None for a new directory below `runs`.
+    """
+    from elkhound.experiments.cli.progress import ProgressLine
+    from elkhound.experiments.comparison import Interrupted, compare
+    from elkhound.experiments.kinds import kind_of
+    from elkhound.experiments.methods import split_names, variants
+    from elkhound.experiments.run_dir import RunDir, default_path
+
+    kind = kind_of(source.problem)
+    names = kind.default_methods if methods is None else split_names(methods)
+    variants(names, kind.registry)  # refused before a directory is made
+    kind.require_feasible(source.problem)
+    keep = RunDir(run_dir or default_path(source.name))
+    resolved = configuration | {"methods": list(names), "limits": asdict(limits)}
+    keep.begin(source.problem, source.chip, resolved)
+    interrupted = False
+    with ProgressLine(keep) as progress:
+        progress.warn(source.warnings)
+        try:
+            table = compare(
+                source.problem,
+                names,
+                chip=source.chip,
+                limits=limits,
+                observer=progress,
+            )
+        except Interrupted as interrupt:
+            table, interrupted = interrupt.table, True
+        keep.write_rows(table)
+        if plots and not interrupted:
+            progress.started("plots")
+            try:
+                keep.draw(table)
+            except KeyboardInterrupt:
+                interrupted = True
+    print_result(table, keep.path, as_json)
+    if interrupted:
+        click.echo("elkhound: interrupted; finished methods are kept", err=True)
+        context.exit(130)
+    context.exit(table.exit_status)
+
+
+def print_result(table: Any, run_dir: Path | None, as_json: bool) -> None:
+    """Print the table, as JSON or for a person."""
+    from elkhound.experiments.output import print_table, table_document
+
+    if as_json:
+        click.echo(json.dumps(table_document(table, run_dir), indent=2))
+        return
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)
+    print_table(console, table, run_dir)
+
+
+def configuration_of(model: str, flags: ModelFlags) -> dict[str, Any]:
+    """Return what names the problem, for the run directory."""
+    return {"model": model, **asdict(flags)}

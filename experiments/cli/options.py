@@ -1,0 +1,281 @@
+"""Flags that several verbs share, and their value types."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from elkhound.experiments.source import DEFAULT_CHIP, ModelFlags
+from elkhound.model.errors import nearest
+from elkhound.model.limits import Limits
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+CONTENTION_RULES = ("none", "stretch", "charge")
+PHASES = ("decode", "prefill", "training")
+
+
+class OneOf(click.ParamType):  # type: ignore[type-arg]
+    """One of a few words; a wrong one is answered with the nearest."""
+
+    name = "word"
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return what help shows for the value."""
+        return "|".join(self.words)
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str:
+        """Return the word if it is legal."""
+        if value not in self.words:
+            self.fail(f"{value!r} ({nearest(value, list(self.words))})", param, ctx)
+        return str(value)
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg]
+    """A finite number of seconds above 0."""
+
+    name = "seconds"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Return the number if it is legal."""
+        try:
+            seconds = float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        if not (math.isfinite(seconds) and seconds > 0):
+            self.fail(f"is {value}, must be above 0 seconds and finite", param, ctx)
+        return seconds
+
+
+class Gap(click.ParamType):  # type: ignore[type-arg]
+    """A relative gap in [0, 1)."""
+
+    name = "gap"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Return the number if it is legal."""
+        try:
+            gap = float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number", param, ctx)
+        if not 0 <= gap < 1:
+            self.fail(f"is {value}, must be in [0, 1): 0.01 stops at 1 %", param, ctx)
+        return gap
+
+
+class Bindings(click.ParamType):  # type: ignore[type-arg]
+    """Values of symbols: a=1,b=2."""
+
+    name = "a=1,b=2"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[tuple[str, int], ...]:
+        """Return the pairs if all are legal."""
+        if isinstance(value, tuple):
+            return value
+        pairs = []
+        for piece in value.split(","):
+            symbol, _, number = (part.strip() for part in piece.partition("="))
+            if not symbol or not number.isdecimal() or int(number) < 1:
+                self.fail(
+                    f"{piece!r} is not of the form symbol=positive integer", param, ctx
+                )
+            pairs.append((symbol, int(number)))
+        return tuple(pairs)
+
+
+def _merged(
+    context: click.Context, parameter: click.Parameter, value: Any
+) -> dict[str, int]:
+    merged: dict[str, int] = {}
+    for pairs in value:
+        for symbol, number in pairs:
+            if merged.get(symbol, number) != number:
+                raise click.BadParameter(
+                    f"{symbol} is bound to {merged[symbol]} and to {number}",
+                    context,
+                    parameter,
+                )
+            merged[symbol] = number
+    return merged
+
+
+def verbatim(*lines: str) -> str:
+    """Return lines that help shows as they are; an empty one parts paragraphs."""
+    blocks = "\n".join(lines).split("\n\n")
+    return "\n\n".join("\b\n" + block for block in blocks)
+
+
+def _together(function: Function, *flags: Callable[[Any], Any]) -> Function:
+    wrapped: Any = function
+    for flag in reversed(flags):
+        wrapped = flag(wrapped)
+    return wrapped  # type: ignore[no-any-return]
+
+
+def graph_flags(function: Function) -> Function:
+    """Add the flags that say how a model is read."""
+    return _together(
+        function,
+        click.option(
+            "--bind",
+            type=Bindings(),
+            multiple=True,
+            callback=_merged,
+            help="Values of the model's symbols; may be repeated.",
+        ),
+        click.option(
+            "--phase",
+            type=OneOf(*PHASES),
+            help="Phase of a built-in workload.  [default: decode]",
+        ),
+        click.option(
+            "--weight",
+            "weights",
+            multiple=True,
+            metavar="NAME",
+            help="Graph input that is streamed from HBM, whatever the rule says.",
+        ),
+        click.option(
+            "--activation",
+            "activations",
+            multiple=True,
+            metavar="NAME",
+            help="Graph input that starts on the chip, whatever the rule says.",
+        ),
+        click.option(
+            "--no-patterns",
+            is_flag=True,
+            help="Keep primitives: do not recognise norms, softmax and the like.",
+        ),
+    )
+
+
+def problem_flags(function: Function) -> Function:
+    """Add the flags that turn a model into a schedule problem."""
+    return graph_flags(
+        _together(
+            function,
+            click.option(
+                "--chip",
+                metavar="NAME|FILE",
+                help=f"Chip preset or YAML file.  [default: {DEFAULT_CHIP}]",
+            ),
+            click.option(
+                "--contention",
+                type=OneOf(*CONTENTION_RULES),
+                help="How a preload slows an execute.  [default: the problem file's, "
+                "or stretch]",
+            ),
+            click.option(
+                "--max-outstanding",
+                type=click.IntRange(min=0),
+                help="K: preloads outstanding at once.  [default: the problem file's, "
+                "or no limit]",
+            ),
+        )
+    )
+
+
+def limit_flags(function: Function) -> Function:
+    """Add the flags that bound a method."""
+    defaults: Limits[Any] = Limits()
+    return _together(
+        function,
+        click.option(
+            "--time-limit",
+            type=Seconds(),
+            default=defaults.seconds,
+            show_default=True,
+            help="Wall-clock limit of each method.",
+        ),
+        click.option(
+            "--gap",
+            type=Gap(),
+            default=defaults.relative_gap,
+            show_default=True,
+            help="Stop an exact method at this relative gap; 0.01 is 1 %.",
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            default=defaults.seed,
+            show_default=True,
+            help="Seed of everything random.",
+        ),
+        click.option(
+            "--workers",
+            type=click.IntRange(min=1),
+            default=defaults.workers,
+            show_default=True,
+            help="Threads a solver may use; 1 makes CP-SAT repeatable.",
+        ),
+    )
+
+
+def run_flags(function: Function) -> Function:
+    """Add the flags of the run directory."""
+    return _together(
+        function,
+        click.option(
+            "--run-dir",
+            type=click.Path(path_type=Path),
+            help="Where everything is kept.  [default: runs/<time>-<name>]",
+        ),
+        click.option("--no-plots", is_flag=True, help="Draw no plots."),
+    )
+
+
+json_flag = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
+)
+
+
+def model_flags(values: dict[str, Any]) -> ModelFlags:
+    """Return the model flags among a verb's values."""
+    return ModelFlags(
+        bind=values["bind"],
+        phase=values["phase"],
+        weights=values["weights"],
+        activations=values["activations"],
+        patterns=not values["no_patterns"],
+        chip=values.get("chip"),
+        contention=values.get("contention"),
+        max_outstanding=values.get("max_outstanding"),
+    )
+
+
+def limits_of(values: dict[str, Any]) -> Limits[Any]:
+    """Return the limits among a verb's values."""
+    return Limits(
+        seconds=values["time_limit"],
+        relative_gap=values["gap"],
+        seed=values["seed"],
+        workers=values["workers"],
+    )

@@ -1,0 +1,81 @@
+"""`elkhound plan`: one method, one plan file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from elkhound.experiments.cli import options
+from elkhound.model.errors import BadInputError
+
+
+@click.command(
+    "plan",
+    epilog=options.verbatim(
+        "Examples:",
+        "  elkhound plan problem.json --method cp-sat --output plan.json",
+        "  elkhound plan llama-2-13b --bind batch=32,seq=2048,layers=1 \\",
+        "    --chip ipu-pod4-hbm --method static --output plan.json",
+    ),
+)
+@click.argument("model")
+@click.option("--method", required=True, metavar="NAME", help="Method, with variant.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Where the plan goes.",
+)
+@options.problem_flags
+@options.limit_flags
+@options.json_flag
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    model: str,
+    method: str,
+    output: Path,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Plan MODEL with one method; verify and simulate the plan, and write it.
+
+    The plan file holds its problem, so that `simulate` and `evaluate` need no other.
+    """
+    from elkhound.experiments.cli.comparing import print_result
+    from elkhound.experiments.cli.progress import ProgressLine
+    from elkhound.experiments.comparison import compare
+    from elkhound.experiments.kinds import kind_of
+    from elkhound.experiments.methods import Role, variant
+    from elkhound.experiments.source import read_source
+
+    if output.is_dir() or not output.parent.is_dir():
+        raise BadInputError(
+            "cannot be written: no such directory, or a directory itself",
+            code="unwritable",
+            where=str(output),
+        )
+    source = read_source(model, options.model_flags(values))
+    kind = kind_of(source.problem)
+    if variant(method, kind.registry).entry.role is Role.BOUND:
+        raise BadInputError(
+            f"{method} gives a bound and no plan", code="no-plan", where="--method"
+        )
+    with ProgressLine() as progress:
+        progress.warn(source.warnings)
+        table = compare(
+            source.problem,
+            [method],
+            chip=source.chip,
+            limits=options.limits_of(values),
+            observer=progress,
+        )
+    plan = table.outcomes[0].plan
+    if plan is not None:
+        kind.write_plan(output, source.problem, plan, source.chip)
+        progress.say(f"wrote {output}")
+    print_result(table, None, as_json)
+    context.exit(table.exit_status)

@@ -1,0 +1,83 @@
+"""`elkhound simulate`: what a plan costs on the simulated chip."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from elkhound.experiments.cli import options
+
+
+@click.command(
+    "simulate",
+    epilog=options.verbatim(
+        "Examples:",
+        "  elkhound simulate plan.json",
+        "  elkhound simulate bare.json --problem problem.json --json",
+    ),
+)
+@click.argument("plan")
+@click.option(
+    "--problem",
+    metavar="FILE",
+    help="Problem file of a bare plan {gates, options}.",
+)
+@options.json_flag
+@click.pass_context
+def command(
+    context: click.Context, plan: str, problem: str | None, as_json: bool
+) -> None:
+    """Run PLAN on the simulated chip and show where the time goes.
+
+    The plan is verified first; one that breaks a rule is not simulated (exit 5).
+    """
+    from elkhound.experiments.kinds import kind_of
+    from elkhound.experiments.planfile import read_any_plan
+    from elkhound.model.errors import ContradictionError
+    from elkhound.simpy_chip import score_document, simulate
+
+    read = read_any_plan(plan, problem)
+    kind = kind_of(read.problem)
+    judgement = kind.judge(read.problem, read.plan)
+    if not judgement.feasible:
+        raise ContradictionError(
+            "fails verification: " + "; ".join(judgement.violations),
+            code="bad-plan",
+            where=plan,
+        )
+    score = simulate(kind.program(read.problem, read.plan, read.chip))
+    if as_json:
+        click.echo(json.dumps(score_document(score), indent=2))
+        return
+    _print(score, judgement.objective, read.chip)
+
+
+def _print(score: Any, planned: int | None, chip: Any) -> None:
+    from elkhound.experiments.output import cycles
+    from elkhound.experiments.rows import model_error
+
+    clock_hz = None if chip is None else chip.clock_hz
+    error = model_error(score.makespan_cycles, planned)
+    split = score.split
+    shown = {
+        "simulated": cycles(score.makespan_cycles, clock_hz),
+        "planned": cycles(planned, clock_hz),
+        "model error": "–" if error is None else f"{100 * error:+.2f} %",
+        "preload only": cycles(split.preload_only, clock_hz),
+        "execute only": cycles(split.execute_only, clock_hz),
+        "overlapped": cycles(split.overlapped, clock_hz),
+        "contention": cycles(split.contention, clock_hz),
+        "idle": cycles(split.idle, clock_hz),
+        "HBM use": _percent(score.hbm_utilisation),
+        "link use": _percent(score.link_utilisation),
+        "compute use": _percent(score.compute_utilisation),
+        "peak SRAM": f"{score.peak_bytes} B of {score.sram_bytes} B per core",
+    }
+    for name, value in shown.items():
+        click.echo(f"{name:<13} {value}")
+
+
+def _percent(part: float | None) -> str:
+    return "–" if part is None else f"{100 * part:.1f} %"

@@ -1,0 +1,330 @@
+"""Compare methods on one problem: plan, verify, simulate, and put in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter, process_time
+from typing import Any, Protocol
+
+from elkhound.experiments import rows
+from elkhound.experiments.contradictions import contradictions
+from elkhound.experiments.interrupts import interrupts_wait
+from elkhound.experiments.kinds import Kind, kind_of
+from elkhound.experiments.methods import Role, Variant, variants
+from elkhound.experiments.outcome import Outcome, SourcedBound
+from elkhound.model.chip import Chip
+from elkhound.model.errors import BadInputError, ElkhoundError, InfeasibleError
+from elkhound.model.limits import Limits
+from elkhound.model.result import Bound, BoundKind, OrderClass, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a comparison found out.
+
+    Parameters
+    ----------
+    problem : ScheduleProblem or AllocationProblem
+        What was planned.
+    chip : Chip or None
+        The chip it was planned for; None for a problem file.
+    rows : tuple of Row
+        One per finished method, in the order the user gave.
+    contradictions : tuple of str
+        Answers that cannot all be right; none of the table can be trusted then.
+    bounds : tuple of SourcedBound
+        Every lower bound, with who proved it.
+    outcomes : tuple of Outcome
+        Plans, verdicts and scores behind the rows.
+    """
+
+    problem: Any
+    chip: Chip | None
+    rows: tuple[rows.Row, ...]
+    contradictions: tuple[str, ...]
+    bounds: tuple[SourcedBound, ...]
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """0 done, 5 contradiction, 2 bad input, 3 infeasible, 4 no plan in time."""
+        if self.contradictions:
+            return 5
+        errors = [o.error for o in self.outcomes if o.error is not None]
+        failed = [e for e in errors if not isinstance(e, InfeasibleError)]
+        if any(isinstance(error, BadInputError) for error in failed):
+            return 2
+        if failed:
+            return failed[0].exit_status
+        if any(row.objective is not None for row in self.rows):
+            return 0
+        proved = any(row.status is Status.INFEASIBLE for row in self.rows)
+        return 3 if proved else 4
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a pandas data frame; pandas has to be installed."""
+        from importlib import import_module
+
+        documents = [row.document() for row in self.rows]
+        return import_module("pandas").DataFrame(documents)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a comparison; carries what was finished.
+
+    Parameters
+    ----------
+    table : Table
+        Rows of the methods that had ended.
+    """
+
+    def __init__(self, table: Table) -> None:
+        super().__init__()
+        self.table = table
+
+
+class Observer(Protocol):
+    """Who wants to know how far a comparison is."""
+
+    def started(self, method: str) -> None:
+        """Hear that a method starts."""
+
+    def finished(self, method: str, table: Table) -> None:
+        """Get the table so far, the method included."""
+
+
+class Silent:
+    """An observer that does nothing."""
+
+    def started(self, method: str) -> None:
+        """Ignore it."""
+
+    def finished(self, method: str, table: Table) -> None:
+        """Ignore it."""
+
+
+def compare(
+    problem: Any,
+    methods: Sequence[str] | None = None,
+    *,
+    chip: Chip | None = None,
+    limits: Limits[Any] | None = None,
+    observer: Observer | None = None,
+) -> Table:
+    """Plan a problem with several methods and say how far each is from optimal.
+
+    Heuristics run first, then bounds, then exact methods, which get the best verified
+    plan of their class of schedules as a warm start. The referee judges every plan;
+    every plan it accepts is simulated.
+
+    Parameters
+    ----------
+    problem : ScheduleProblem or AllocationProblem
+        What to plan.
+    methods : sequence of str or None
+        Names, with variants; None for the usual ones of the kind.
+    chip : Chip or None
+        The chip to simulate; None for the abstract chip of a problem file.
+    limits : Limits or None
+        Per method; None for the defaults. Its own warm start is offered too.
+    observer : Observer or None
+        Hears of every start and end.
+
+    Raises
+    ------
+    BadInputError
+        For a method, setting or value that does not exist.
+    InfeasibleError
+        If no plan can exist, with the smallest capacity that works.
+    Interrupted
+        On Ctrl-C, with the table of what had ended.
+    """
+    kind = kind_of(problem)
+    names = kind.default_methods if methods is None else tuple(methods)
+    chosen = variants(names, kind.registry)
+    kind.require_feasible(problem)
+    run = _Run(kind, problem, chip, limits or Limits(), names)
+    hears = observer or Silent()
+    try:
+        run.find_bounds()
+        for variant in sorted(chosen, key=lambda v: list(Role).index(v.entry.role)):
+            hears.started(variant.text)
+            run.add(variant)
+            hears.finished(variant.text, run.table())
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(run.table()) from interrupt
+    return run.table()
+
+
+class _Run:
+    """A comparison while it runs: the outcomes so far."""
+
+    def __init__(
+        self,
+        kind: Kind[Any, Any],
+        problem: Any,
+        chip: Chip | None,
+        limits: Limits[Any],
+        names: tuple[str, ...],
+    ) -> None:
+        self.kind = kind
+        self.problem = problem
+        self.chip = chip
+        self.limits = limits
+        self.names = names
+        self.rule = kind.contention(problem)
+        self.quick_bounds: tuple[SourcedBound, ...] = ()
+        self.outcomes: dict[str, Outcome] = {}
+
+    def find_bounds(self) -> None:
+        """Compute the bounds that belong to no method."""
+        found: tuple[Bound, ...] = self.kind.bounds(self.problem)
+        self.quick_bounds = tuple(SourcedBound(str(b.kind), b) for b in found)
+
+    def add(self, variant: Variant) -> None:
+        """Run a method, judge its plan, simulate it."""
+        limits = replace(self.limits, warm_start=self._warm_start(variant))
+        wall, cpu = perf_counter(), process_time()
+        try:
+            with interrupts_wait():
+                method = variant.build()
+            result = method.solve(self.problem, limits)
+        except ElkhoundError as error:
+            wall, cpu = perf_counter() - wall, process_time() - cpu
+            self.outcomes[variant.text] = Outcome(
+                variant.text, error=error, wall_seconds=wall, cpu_seconds=cpu
+            )
+            return
+        outcome = Outcome(variant.text, result)
+        if result.plan is not None:
+            judgement = self.kind.judge(self.problem, result.plan)
+            outcome = replace(outcome, judgement=judgement)
+            if judgement.feasible:
+                outcome = self._simulated(outcome)
+        self.outcomes[variant.text] = outcome
+
+    def _warm_start(self, variant: Variant) -> Any:
+        """Return the best verified plan so far of the class the method searches."""
+        if variant.entry.role is not Role.EXACT:
+            return None
+        best, value = None, None
+        plans = [(o.plan, o.judgement) for o in self.outcomes.values()]
+        if self.limits.warm_start is not None:
+            given = self.limits.warm_start
+            plans.insert(0, (given, self.kind.judge(self.problem, given)))
+        for plan, judgement in plans:
+            if judgement is None or judgement.objective is None:
+                continue
+            if not judgement.belongs_to(variant.order):
+                continue
+            if value is None or judgement.objective < value:
+                best, value = plan, judgement.objective
+        return best
+
+    def _simulated(self, outcome: Outcome) -> Outcome:
+        """Let the simulated chip run a verified plan."""
+        from elkhound.simpy_chip import simulate
+
+        program = self.kind.program(self.problem, outcome.plan, self.chip)
+        try:
+            score = simulate(program)
+        except ElkhoundError as error:
+            return replace(outcome, refused_by_simulator=str(error))
+        return replace(outcome, score=score, simulated_cycles=score.makespan_cycles)
+
+    def table(self) -> Table:
+        """Return the table of what has ended, in the order the user gave."""
+        ended = [self.outcomes[name] for name in self.names if name in self.outcomes]
+        bounds = self.quick_bounds + tuple(
+            sourced for o in ended for sourced in o.bounds(self.rule)
+        )
+        same_rule = tuple(s for s in bounds if _rule(s.bound) == self.rule)
+        return Table(
+            self.problem,
+            self.chip,
+            tuple(self._row(outcome, same_rule) for outcome in ended),
+            contradictions(ended, same_rule),
+            bounds,
+            tuple(ended),
+        )
+
+    def _row(self, outcome: Outcome, bounds: Iterable[SourcedBound]) -> rows.Row:
+        result, judgement = outcome.result, outcome.judgement
+        if result is None:
+            return self._failed(outcome)
+        order = result.order or OrderClass.free()
+        covering = [b.bound for b in bounds if b.bound.order.contains(order)]
+        bound = _largest(covering) if result.plan is not None else result.bound
+        simulated = outcome.simulated_cycles
+        return rows.Row(
+            kind=self.kind.name,
+            method=outcome.method,
+            status=result.status,
+            objective=result.objective,
+            lower_bound=None if bound is None else bound.value,
+            bound_kind="none" if bound is None else str(bound.kind),
+            order=None if result.order is None else str(result.order),
+            contention=self.rule,
+            gap=rows.gap(result.objective, bound),
+            rounding_error=result.rounding_error + result.thinning_error,
+            simulated=simulated,
+            model_error=rows.model_error(simulated, result.objective),
+            verified=outcome.verified,
+            wall_seconds=result.wall_seconds,
+            cpu_seconds=result.cpu_seconds,
+            seed=result.seed,
+            version=result.version,
+            reason=_reason(outcome),
+            simulated_cycles=simulated,
+            bytes_used=None if judgement is None else judgement.bytes_used,
+        )
+
+    def _failed(self, outcome: Outcome) -> rows.Row:
+        from importlib.metadata import version
+
+        infeasible = isinstance(outcome.error, InfeasibleError)
+        return rows.Row(
+            kind=self.kind.name,
+            method=outcome.method,
+            status=Status.INFEASIBLE if infeasible else Status.UNKNOWN,
+            objective=None,
+            lower_bound=None,
+            bound_kind="none",
+            order=None,
+            contention=self.rule,
+            gap=None,
+            rounding_error=0,
+            simulated=None,
+            model_error=None,
+            verified=None,
+            wall_seconds=outcome.wall_seconds,
+            cpu_seconds=outcome.cpu_seconds,
+            seed=self.limits.seed,
+            version=version("elkhound"),
+            reason=str(outcome.error),
+        )
+
+
+def _rule(bound: Bound) -> str | None:
+    return None if bound.contention is None else str(bound.contention)
+
+
+def _largest(bounds: Sequence[Bound]) -> Bound | None:
+    """Return the largest bound; among equal ones a proof."""
+    return max(bounds, key=lambda b: (b.value, b.kind is BoundKind.PROOF), default=None)
+
+
+def _reason(outcome: Outcome) -> str:
+    """Say why there is no plan, or why it cannot be trusted."""
+    if outcome.refused_by_simulator:
+        return f"simulator: {outcome.refused_by_simulator}"
+    if outcome.judgement is not None and not outcome.judgement.feasible:
+        return "referee: " + "; ".join(outcome.judgement.violations)
+    result = outcome.result
+    if result is None or result.status is not Status.UNKNOWN:
+        return ""
+    said: Mapping[str, Any] = result.statistics
+    if "reason" in said:
+        return str(said["reason"])
+    return "" if result.bound is not None else "no plan found within the limits"

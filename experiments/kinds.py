@@ -1,0 +1,250 @@
+"""What a comparison needs to know about each kind of problem."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from elkhound.experiments import methods
+from elkhound.model.allocation import Allocation, AllocationProblem
+from elkhound.model.chip import Chip
+from elkhound.model.errors import InfeasibleError
+from elkhound.model.program import Execute, Program, Task, program_of
+from elkhound.model.result import Bound, OrderClass
+from elkhound.model.schedule import Schedule, ScheduleOption, ScheduleProblem
+
+Problem = TypeVar("Problem")
+Plan = TypeVar("Plan")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The referee's answer, the same for all kinds.
+
+    Parameters
+    ----------
+    objective : int or None
+        The plan's value; None if it breaks a rule.
+    violations : tuple of str
+        One line per broken rule.
+    belongs_to : callable
+        Whether the plan is of an order class; always true without orders.
+    order : OrderClass or None
+        The narrowest class it is of; None without orders.
+    bytes_used : int or None
+        Bytes of an allocation.
+    """
+
+    objective: int | None
+    violations: tuple[str, ...]
+    belongs_to: Callable[[OrderClass | None], bool]
+    order: OrderClass | None = None
+    bytes_used: int | None = None
+
+    @property
+    def feasible(self) -> bool:
+        """Whether no rule is broken."""
+        return not self.violations
+
+
+class Kind(ABC, Generic[Problem, Plan]):
+    """One kind of problem: its methods, its referee, its simulation."""
+
+    name: str
+    registry: Mapping[str, methods.Entry]
+    default_methods: tuple[str, ...]
+
+    @abstractmethod
+    def require_feasible(self, problem: Problem) -> None:
+        """Raise InfeasibleError, with the numbers, where no plan can exist."""
+
+    @abstractmethod
+    def judge(self, problem: Problem, plan: Plan) -> Judgement:
+        """Let the referee decide what a plan is worth."""
+
+    @abstractmethod
+    def program(self, problem: Problem, plan: Plan, chip: Chip | None) -> Program:
+        """Return the device program that the simulator runs for a plan."""
+
+    @abstractmethod
+    def bounds(self, problem: Problem) -> tuple[Bound, ...]:
+        """Return lower bounds that no method has to be run for."""
+
+    @abstractmethod
+    def write_plan(
+        self, path: Path, problem: Problem, plan: Plan, chip: Chip | None
+    ) -> None:
+        """Write a plan file that holds its problem."""
+
+    @abstractmethod
+    def contention(self, problem: Problem) -> str | None:
+        """Return the name of the contention rule, where the kind has one."""
+
+
+class ScheduleKind(Kind[ScheduleProblem, Schedule]):
+    """Schedules: gates and options."""
+
+    name = "schedule"
+    registry = methods.SCHEDULE
+    default_methods = methods.SCHEDULE_DEFAULTS
+
+    def require_feasible(self, problem: ScheduleProblem) -> None:
+        """Check that every operator fits alone.
+
+        That is enough: with g_j = j for all, nothing is outstanding beside E_i, so
+        max(execute_bytes_i, preload_bytes_i) + r_i ≤ C is all that SRAM asks.
+        """
+        needs = [
+            operator.resident_bytes
+            + min(max(o.execute_bytes, o.preload_bytes) for o in operator.options)
+            for operator in problem.operators
+        ]
+        if max(needs) <= problem.sram_bytes:
+            return
+        first = next(i for i, need in enumerate(needs) if need > problem.sram_bytes)
+        raise InfeasibleError(
+            f"operator {problem.operators[first].name}: its smallest option needs "
+            f"{needs[first]} B per core, {problem.sram_bytes} B are usable; the "
+            f"smallest capacity that works for all operators is {max(needs)} B",
+            code="sram-too-small",
+            where=problem.name,
+            needed_bytes=needs[first],
+            available_bytes=problem.sram_bytes,
+            smallest_capacity_bytes=max(needs),
+        )
+
+    def judge(self, problem: ScheduleProblem, plan: Schedule) -> Judgement:
+        """Judge gates, options, SRAM and times."""
+        from elkhound.model.referee import judge
+
+        verdict = judge(problem, plan)
+
+        def belongs_to(order: OrderClass | None) -> bool:
+            return order is None or verdict.belongs_to(order)
+
+        return Judgement(
+            verdict.objective, verdict.violations, belongs_to, verdict.order
+        )
+
+    def program(
+        self, problem: ScheduleProblem, plan: Schedule, chip: Chip | None
+    ) -> Program:
+        """Sort preloads by (g_j, j) between the executes."""
+        return program_of(problem, plan, chip)
+
+    def bounds(self, problem: ScheduleProblem) -> tuple[Bound, ...]:
+        """Return roofline, path and the other quick bounds."""
+        from elkhound.solvers.schedule.bounds import best_bounds
+
+        return tuple(best_bounds(problem))
+
+    def write_plan(
+        self, path: Path, problem: ScheduleProblem, plan: Schedule, chip: Chip | None
+    ) -> None:
+        """Write gates, options and what each option means on the chip."""
+        from elkhound.model.io import write_plan
+
+        write_plan(path, problem, plan, chip=chip)
+
+    def contention(self, problem: ScheduleProblem) -> str | None:
+        """Return the problem's rule."""
+        return str(problem.contention)
+
+
+class AllocationKind(Kind[AllocationProblem, Allocation]):
+    """Allocations: one option per item within the capacity."""
+
+    name = "allocation"
+    registry = methods.ALLOCATION
+    default_methods = methods.ALLOCATION_DEFAULTS
+
+    def require_feasible(self, problem: AllocationProblem) -> None:
+        """Check that the smallest options fit together."""
+        smallest = [min(o.size_bytes for o in i.options) for i in problem.items]
+        need = sum(smallest)
+        if need <= problem.capacity_bytes:
+            return
+        largest = problem.items[smallest.index(max(smallest))]
+        raise InfeasibleError(
+            f"the smallest options of all items need {need} B (item {largest.name} "
+            f"alone {max(smallest)} B), {problem.capacity_bytes} B are there; the "
+            f"smallest capacity that works is {need} B",
+            code="capacity-too-small",
+            where=problem.name,
+            needed_bytes=need,
+            available_bytes=problem.capacity_bytes,
+            smallest_capacity_bytes=need,
+        )
+
+    def judge(self, problem: AllocationProblem, plan: Allocation) -> Judgement:
+        """Add up bytes and cycles."""
+        from elkhound.model.referee import judge_allocation
+
+        verdict = judge_allocation(problem, plan)
+        return Judgement(
+            verdict.objective,
+            verdict.violations,
+            lambda order: True,
+            bytes_used=verdict.size_bytes,
+        )
+
+    def program(
+        self, problem: AllocationProblem, plan: Allocation, chip: Chip | None
+    ) -> Program:
+        """Return the abstract step the allocation stands for.
+
+        The first item executes beside the space of the others; their cycles are the
+        distribution it waits for (paper §4.3).
+        """
+        first, *others = (
+            item.options[choice]
+            for item, choice in zip(problem.items, plan.options, strict=True)
+        )
+        distribute = sum(option.cycles for option in others)
+        step = ScheduleOption(
+            execute_plan=0,
+            execute_bytes=first.size_bytes,
+            preload_bytes=0,
+            preload_cycles=0,
+            preload_link_cycles=0,
+            execute_cycles=distribute + first.cycles,
+            execute_link_cycles=distribute,
+            distribute_cycles=distribute,
+            compute_cycles=first.cycles,
+            exchange_cycles=0,
+        )
+        beside = sum(option.size_bytes for option in others)
+        task = Task(problem.items[0].name, step, beside)
+        return Program((Execute(0),), (task,), problem.capacity_bytes, chip)
+
+    def bounds(self, problem: AllocationProblem) -> tuple[Bound, ...]:
+        """Return none: the knapsack DP is quick enough."""
+        return ()
+
+    def write_plan(
+        self,
+        path: Path,
+        problem: AllocationProblem,
+        plan: Allocation,
+        chip: Chip | None,
+    ) -> None:
+        """Write the option of each item."""
+        from elkhound.model.io import write_allocation_plan
+
+        write_allocation_plan(path, problem, plan)
+
+    def contention(self, problem: AllocationProblem) -> str | None:
+        """Return None: an allocation has no contention rule."""
+        return None
+
+
+def kind_of(problem: object) -> Kind[Any, Any]:
+    """Return the kind a problem is of."""
+    if isinstance(problem, ScheduleProblem):
+        return ScheduleKind()
+    if isinstance(problem, AllocationProblem):
+        return AllocationKind()
+    raise TypeError(f"{type(problem).__name__} is no problem that can be compared")

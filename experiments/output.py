@@ -1,0 +1,151 @@
+"""Tables for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elkhound.experiments.comparison import Table
+from elkhound.experiments.kinds import kind_of
+from elkhound.experiments.rows import Row
+from elkhound.model.allocation import AllocationProblem
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def table_document(table: Table, run_dir: Path | None) -> dict[str, Any]:
+    """Return the object that `--json` prints (stable)."""
+    return {
+        "problem": summary(table),
+        "rows": [row.document() for row in table.rows],
+        "contradictions": list(table.contradictions),
+        "run_dir": None if run_dir is None else str(run_dir),
+    }
+
+
+def summary(table: Table) -> dict[str, Any]:
+    """Return what the problem is, and every lower bound known of it."""
+    from elkhound.model.io import problem_hash
+
+    problem, chip = table.problem, table.chip
+    about: dict[str, Any] = {
+        "kind": kind_of(problem).name,
+        "name": problem.name,
+        "hash": problem_hash(problem),
+    }
+    if isinstance(problem, AllocationProblem):
+        about["items"] = len(problem.items)
+        about["capacity_bytes"] = problem.capacity_bytes
+    else:
+        about["operators"] = len(problem.operators)
+        about["options"] = sum(len(o.options) for o in problem.operators)
+        about["sram_bytes"] = problem.sram_bytes
+        about["contention"] = str(problem.contention)
+        about["link_stretch_permille"] = problem.link_stretch_permille
+        about["max_outstanding"] = problem.max_outstanding
+    about["chip"] = None if chip is None else chip.name
+    about["clock_hz"] = None if chip is None else chip.clock_hz
+    about["bounds"] = [
+        {
+            "source": source,
+            "value": bound.value,
+            "kind": str(bound.kind),
+            "order": str(bound.order),
+            "contention": None if bound.contention is None else str(bound.contention),
+        }
+        for source, bound in table.bounds
+    ]
+    return about
+
+
+def print_table(console: Console, table: Table, run_dir: Path | None) -> None:
+    """Print the comparison for a person."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    grid = RichTable(
+        title=Text(_title(table)), box=box.SIMPLE_HEAD, title_justify="left"
+    )
+    for heading, justify in _HEADINGS:
+        grid.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    clock_hz = None if table.chip is None else table.chip.clock_hz
+    for row in table.rows:
+        grid.add_row(*_cells(row, clock_hz))
+    console.print(grid)
+    for row in table.rows:
+        if row.reason:
+            console.print(f"{row.method}: {row.reason}", markup=False)
+    for line in table.contradictions:
+        console.print(f"CONTRADICTION {line}", style="bold red", markup=False)
+    if run_dir is not None:
+        console.print(f"run directory: {run_dir}", markup=False)
+
+
+_HEADINGS = (
+    ("method", "left"),
+    ("status", "left"),
+    ("objective", "right"),
+    ("bound (kind)", "right"),
+    ("gap", "right"),
+    ("simulated", "right"),
+    ("model error", "right"),
+    ("verified", "left"),
+    ("wall s", "right"),
+    ("CPU s", "right"),
+)
+
+
+def _title(table: Table) -> str:
+    problem = table.problem
+    chip = "abstract chip" if table.chip is None else table.chip.name
+    name = problem.name if chip in problem.name else f"{problem.name} on {chip}"
+    if isinstance(problem, AllocationProblem):
+        return (
+            f"{problem.name}: {len(problem.items)} items, "
+            f"{problem.capacity_bytes} B, cycles"
+        )
+    return (
+        f"{name}: {len(problem.operators)} operators, "
+        f"{problem.sram_bytes} B per core, cycles under the "
+        f"{problem.contention} rule"
+    )
+
+
+def _cells(row: Row, clock_hz: int | None) -> tuple[str, ...]:
+    bound = "–"
+    if row.lower_bound is not None:
+        bound = f"{cycles(row.lower_bound, clock_hz)} ({row.bound_kind})"
+    return (
+        row.method,
+        str(row.status),
+        cycles(row.objective, clock_hz),
+        bound,
+        _known(row.gap, lambda gap: f"{100 * gap:.2f} %"),
+        cycles(row.simulated, clock_hz),
+        _known(row.model_error, lambda error: f"{100 * error:+.2f} %"),
+        _known(row.verified, lambda good: "yes" if good else "NO"),
+        f"{row.wall_seconds:.2f}",
+        f"{row.cpu_seconds:.2f}",
+    )
+
+
+def _known(value: Any, text: Callable[[Any], str]) -> str:
+    return "–" if value is None else text(value)
+
+
+def cycles(value: int | None, clock_hz: int | None) -> str:
+    """Return cycles, with milliseconds beside them where the clock is known.
+
+    Examples
+    --------
+    >>> cycles(1500, 1_000_000)
+    '1500 = 1.500 ms'
+    """
+    if value is None:
+        return "–"
+    if clock_hz is None:
+        return str(value)
+    return f"{value} = {1000 * value / clock_hz:.3f} ms"

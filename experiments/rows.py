@@ -1,0 +1,127 @@
+"""The row of results: one schema for every kind of problem."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from elkhound.model.result import Bound, Status
+
+# Columns that only one kind of problem has; all others are common.
+KIND_COLUMNS: dict[str, tuple[str, ...]] = {
+    "schedule": ("simulated_cycles",),
+    "allocation": ("bytes_used",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one method is worth on one problem; None where nothing is known.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of problem.
+    method : str
+        Name, with its variant, as the user wrote it.
+    status : Status
+        What the method knows at its end.
+    objective : int or None
+        Its plan's value as the method reports it.
+    lower_bound : int or None
+        With a plan, the largest bound known that holds for the method's class of
+        schedules: what `gap` is measured against. Without one, the bound the method
+        itself proved.
+    bound_kind : str
+        How `lower_bound` was obtained; ``none`` without one.
+    order : str or None
+        The class of schedules searched.
+    contention : str or None
+        The rule the objective is counted under.
+    gap : float or None
+        (objective − lower_bound) / objective.
+    rounding_error : int
+        What scaling sizes or thinning options may have cost the objective.
+    simulated : int or None
+        Cycles of the plan on the simulated chip.
+    model_error : float or None
+        simulated / objective − 1.
+    verified : bool or None
+        Whether the referee finds the plan feasible and worth `objective`.
+    wall_seconds, cpu_seconds : float
+        Time of the method alone.
+    seed : int
+        Seed used.
+    version : str
+        Version of the solver library or of Elkhound.
+    reason : str
+        Why there is no plan, or why it cannot be trusted; empty otherwise.
+    simulated_cycles : int or None
+        `simulated` again, for schedules.
+    bytes_used : int or None
+        Bytes an allocation takes.
+    """
+
+    kind: str
+    method: str
+    status: Status
+    objective: int | None
+    lower_bound: int | None
+    bound_kind: str
+    order: str | None
+    contention: str | None
+    gap: float | None
+    rounding_error: int
+    simulated: int | None
+    model_error: float | None
+    verified: bool | None
+    wall_seconds: float
+    cpu_seconds: float
+    seed: int
+    version: str
+    reason: str = ""
+    simulated_cycles: int | None = None
+    bytes_used: int | None = None
+
+    def document(self) -> dict[str, object]:
+        """Return the row as JSON knows it: the columns of its kind."""
+        return {name: getattr(self, name) for name in columns(self.kind)}
+
+
+def columns(kind: str) -> tuple[str, ...]:
+    """Return the names of a kind's columns, in order."""
+    foreign = {
+        name for other, names in KIND_COLUMNS.items() if other != kind for name in names
+    }
+    return tuple(f.name for f in fields(Row) if f.name not in foreign)
+
+
+def csv_text(kind: str, rows: Iterable[Row]) -> str:
+    """Return rows as CSV, unknown values empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns(kind), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(row.document())
+    return text.getvalue()
+
+
+def gap(objective: int | None, bound: Bound | None) -> float | None:
+    """Return (objective − L) / objective; None without a plan or a bound.
+
+    A plan of 0 cycles cannot be improved: its gap is 0.
+    """
+    if objective is None or bound is None:
+        return None
+    if objective == 0:
+        return 0.0
+    return (objective - bound.value) / objective
+
+
+def model_error(simulated: int | None, objective: int | None) -> float | None:
+    """Return simulated / objective − 1; None where either is missing or 0."""
+    if simulated is None or not objective:
+        return None
+    return simulated / objective - 1

@@ -1,0 +1,223 @@
+"""What MODEL on the command line stands for: ONNX file, workload or problem file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from elkhound.model.chip import Chip
+from elkhound.model.errors import BadInputError, nearest
+from elkhound.model.graph import Graph
+from elkhound.model.schedule import Contention, ScheduleProblem
+
+PROBLEM_SUFFIXES = (".json", ".yaml", ".yml")
+DEFAULT_CHIP = "ipu-pod4-hbm"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFlags:
+    """How a model is read; every flag the user did not give is None or empty.
+
+    Parameters
+    ----------
+    bind : mapping of str to int
+        Values of the model's symbols.
+    phase : str or None
+        Phase of a built-in workload.
+    weights, activations : tuple of str
+        Graph inputs to stream / to keep resident, against the rule.
+    patterns : bool
+        Whether composite operators are recognised in an ONNX file.
+    chip : str or None
+        Preset or file; None for `DEFAULT_CHIP` where a chip is needed.
+    contention : str or None
+        Rule; None for the problem file's, or stretch.
+    max_outstanding : int or None
+        K; None for the problem file's, or no limit.
+    """
+
+    bind: Mapping[str, int] = field(default_factory=dict)
+    phase: str | None = None
+    weights: tuple[str, ...] = ()
+    activations: tuple[str, ...] = ()
+    patterns: bool = True
+    chip: str | None = None
+    contention: str | None = None
+    max_outstanding: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A problem, and where it came from.
+
+    Parameters
+    ----------
+    name : str
+        Short name, for the run directory.
+    problem : ScheduleProblem or AllocationProblem
+        What to plan.
+    chip : Chip or None
+        The chip; None for a problem file.
+    warnings : tuple of str
+        What the import had to say.
+    """
+
+    name: str
+    problem: Any
+    chip: Chip | None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGraph:
+    """A graph, and what its import reported.
+
+    Parameters
+    ----------
+    graph : Graph
+        The operators.
+    report : ImportReport or None
+        Of an ONNX file; None for a workload.
+    """
+
+    graph: Graph
+    report: Any = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the import had to say."""
+        return () if self.report is None else tuple(self.report.warnings)
+
+
+def is_problem_file(model: str) -> bool:
+    """Whether MODEL is meant as a problem file."""
+    return Path(model).suffix.lower() in PROBLEM_SUFFIXES
+
+
+def read_source(model: str, flags: ModelFlags) -> Source:
+    """Return the problem that MODEL and its flags stand for.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such file or workload, or a flag has no effect on it.
+    InfeasibleError
+        If an operator has no option that fits the chip.
+    """
+    if is_problem_file(model):
+        return _read_problem_file(model, flags)
+    from elkhound.model.io import load_chip
+    from elkhound.model.options import schedule_problem
+
+    chip = load_chip(flags.chip or DEFAULT_CHIP)
+    read = read_graph(model, flags)
+    problem = schedule_problem(
+        read.graph,
+        chip,
+        contention=Contention(flags.contention or Contention.STRETCH),
+        max_outstanding=flags.max_outstanding,
+    )
+    name = model if read.report is None else Path(model).stem
+    return Source(name, problem, chip, read.warnings)
+
+
+def read_graph(model: str, flags: ModelFlags) -> ReadGraph:
+    """Return the graph of an ONNX file or a built-in workload."""
+    path = Path(model)
+    if path.suffix.lower() == ".onnx":
+        return _import_onnx(path, flags)
+    if path.exists():
+        raise BadInputError(
+            "is neither an ONNX file (.onnx) nor a problem file (.json, .yaml)",
+            code="unknown-file-type",
+            where=model,
+        )
+    return _build_workload(model, flags)
+
+
+def _import_onnx(path: Path, flags: ModelFlags) -> ReadGraph:
+    _refuse("an ONNX file", {"--phase": flags.phase is not None})
+    _require_file(path)
+    from elkhound.model.onnx_import import import_onnx
+
+    report = import_onnx(
+        path,
+        bind=flags.bind,
+        weights=flags.weights,
+        activations=flags.activations,
+        patterns=flags.patterns,
+    )
+    return ReadGraph(report.graph, report)
+
+
+def _build_workload(model: str, flags: ModelFlags) -> ReadGraph:
+    from elkhound.model.workloads import build_workload, workload_names
+
+    names = list(workload_names())
+    if model not in names:
+        raise BadInputError(
+            f"no such file, and no built-in workload {model!r}",
+            code="no-such-model",
+            where="MODEL",
+            hint=nearest(model, names),
+        )
+    _refuse(
+        "a built-in workload",
+        {
+            "--weight": bool(flags.weights),
+            "--activation": bool(flags.activations),
+            "--no-patterns": not flags.patterns,
+        },
+    )
+    return ReadGraph(build_workload(model, flags.bind, flags.phase or "decode"))
+
+
+def _read_problem_file(model: str, flags: ModelFlags) -> Source:
+    path = Path(model)
+    _require_file(path)
+    _refuse(
+        "a problem file",
+        {
+            "--chip": flags.chip is not None,
+            "--bind": bool(flags.bind),
+            "--phase": flags.phase is not None,
+            "--weight": bool(flags.weights),
+            "--activation": bool(flags.activations),
+            "--no-patterns": not flags.patterns,
+        },
+    )
+    from elkhound.model.io import read_problem
+
+    problem: Any = read_problem(path)
+    if isinstance(problem, ScheduleProblem):
+        if flags.contention is not None:
+            problem = replace(problem, contention=Contention(flags.contention))
+        if flags.max_outstanding is not None:
+            problem = replace(problem, max_outstanding=flags.max_outstanding)
+    else:
+        _refuse(
+            "an allocation problem",
+            {
+                "--contention": flags.contention is not None,
+                "--max-outstanding": flags.max_outstanding is not None,
+            },
+        )
+    return Source(path.stem, problem, None)
+
+
+def _require_file(path: Path) -> None:
+    if path.is_dir():
+        raise BadInputError("is a directory", code="not-a-file", where=str(path))
+    if not path.exists():
+        raise BadInputError("no such file", code="no-such-file", where=str(path))
+
+
+def _refuse(what: str, given: Mapping[str, bool]) -> None:
+    """Refuse flags that would have no effect."""
+    for flag, is_given in given.items():
+        if is_given:
+            raise BadInputError(
+                f"has no effect on {what}", code="no-effect", where=flag
+            )

@@ -1,0 +1,109 @@
+"""What only a process of its own can show: imports, signals, pipes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from elkhound.experiments.cli.main import VERBS
+
+ELKHOUND = [sys.executable, "-m", "elkhound.experiments.cli.main"]
+HEAVY = {
+    "highspy",
+    "matplotlib",
+    "numpy",
+    "onnx",
+    "ortools",
+    "pandas",
+    "pulp",
+    "pydantic",
+    "simpy",
+}
+LOADED = """
+import sys
+from elkhound.experiments.cli.main import run
+run({arguments!r})
+print(sorted(set(sys.modules) & {heavy!r}), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--help"], id="help"),
+        pytest.param(["--version"], id="version"),
+        pytest.param(["methods"], id="methods"),
+        *(pytest.param([verb, "--help"], id=f"{verb} help") for verb in VERBS),
+    ],
+)
+def test_help_loads_no_solver_onnx_or_matplotlib(arguments: list[str]) -> None:
+    script = LOADED.format(arguments=arguments, heavy=HEAVY)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert ended.stderr == "[]\n"
+
+
+@pytest.fixture
+def hard_problem(tmp_path: Path) -> Path:
+    """A problem that CP-SAT does not finish in a minute."""
+    path = tmp_path / "hard.json"
+    generate = ["generate", "--size", "60", "--options", "8", "--output", str(path)]
+    subprocess.run([*ELKHOUND, *generate], check=True, capture_output=True)
+    return path
+
+
+def started(problem: Path, until: str) -> subprocess.Popen[str]:
+    """A comparison that has come to `until`."""
+    process = subprocess.Popen(
+        [
+            *ELKHOUND, "compare", str(problem), "--methods", "basic,cp-sat",
+            "--time-limit", "600", "--workers", "1", "--run-dir", "run", "--json",
+        ],
+        cwd=problem.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(until):
+            return process
+    raise AssertionError(f"ended with {process.wait()} before {until}")
+
+
+def test_ctrl_c_stops_a_solver_and_prints_what_is_finished(hard_problem: Path) -> None:
+    with started(hard_problem, "cp-sat: running") as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    document = json.loads(out)
+    assert [row["method"] for row in document["rows"]] == ["basic"]
+    assert err == "elkhound: interrupted; finished methods are kept\n"
+
+
+def test_a_killed_run_keeps_what_was_finished(hard_problem: Path) -> None:
+    with started(hard_problem, "cp-sat: running") as process:
+        process.kill()
+    kept = json.loads((hard_problem.parent / "run" / "rows.json").read_text())
+    assert [row["method"] for row in kept["rows"]] == ["basic"]
+    assert (hard_problem.parent / "run" / "plans" / "basic.json").exists()
+
+
+def test_a_reader_who_leaves_is_no_error(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*ELKHOUND, "schema"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.wait(timeout=30)

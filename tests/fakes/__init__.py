@@ -1,0 +1,1 @@
+"""Methods that answer what a test tells them."""
