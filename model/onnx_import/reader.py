@@ -38,7 +38,7 @@ def read_source(
         Limit on onnx's native code, which some well-formed files make hang.
     """
     _check_file(path)
-    answer = _ask_worker(path, bind, time_limit_seconds)
+    answer = ask_worker(path, bind, time_limit_seconds)
     if "error" in answer:
         detail = " ".join(str(answer["error"]).split())
         raise BadInputError(
@@ -59,25 +59,10 @@ def dtype_of(onnx_name: str | None, owner: str) -> DType:
     )
 
 
-def _check_file(path: Path) -> None:
-    where = str(path)
-    if not path.exists():
-        raise BadInputError("no such file", code="missing-file", where=where)
-    if not path.is_file():
-        raise BadInputError(
-            "is a directory, not an ONNX file", code="not-a-file", where=where
-        )
-    if not os.access(path, os.R_OK):
-        raise BadInputError("cannot be read", code="unreadable-file", where=where)
-    if path.stat().st_size == 0:
-        raise BadInputError(
-            "is not an ONNX model (it is empty)", code="not-onnx", where=where
-        )
-
-
-def _ask_worker(
+def ask_worker(
     path: Path, bind: Mapping[str, int], time_limit_seconds: float
 ) -> dict[str, Any]:
+    """Return what worker.py says of a file, run in a process of its own."""
     search_path = os.pathsep.join(entry for entry in sys.path if entry)
     try:
         done = subprocess.run(
@@ -105,6 +90,22 @@ def _ask_worker(
         )
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
+
+
+def _check_file(path: Path) -> None:
+    where = str(path)
+    if not path.exists():
+        raise BadInputError("no such file", code="missing-file", where=where)
+    if not path.is_file():
+        raise BadInputError(
+            "is a directory, not an ONNX file", code="not-a-file", where=where
+        )
+    if not os.access(path, os.R_OK):
+        raise BadInputError("cannot be read", code="unreadable-file", where=where)
+    if path.stat().st_size == 0:
+        raise BadInputError(
+            "is not an ONNX model (it is empty)", code="not-onnx", where=where
+        )
 
 
 def _source(path: Path, answer: dict[str, Any]) -> Source:

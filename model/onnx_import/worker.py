@@ -112,7 +112,8 @@ def value_json(value: onnx.ValueInfoProto) -> Json:
     """Return name, type and dims: an integer, a symbol, or None where unnamed."""
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
-        return {"name": value.name, "dtype": str(kind).upper(), "dims": None}
+        other = kind.upper() if kind else None
+        return {"name": value.name, "dtype": other, "dims": None}
     tensor = value.type.tensor_type
     dims: list[int | str | None] | None = None
     if tensor.HasField("shape"):

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from onnx import helper
+
+from elkhound.model.errors import BadInputError
+from elkhound.model.graph import Graph
+
+node = helper.make_node
+
+
+def reads(graph: Graph, index: int) -> list[tuple[str, list[tuple[str, ...]]]]:
+    """Return root and dimensions per axis of each input of an operator."""
+    return [
+        (a.tensor, [tuple(name for name, _ in axis.terms) for axis in a.axes])
+        for a in graph.operators[index].einsum.inputs
+    ]
+
+
+def test_a_transposed_view_permutes_the_axes_and_shares_the_storage(
+    files: Any,
+) -> None:
+    nodes = [
+        node("Relu", ["x"], ["k"]),
+        node("Transpose", ["k"], ["t"], perm=[1, 0]),
+        node("MatMul", ["x", "t"], ["y"]),
+    ]
+    graph = files.read(nodes, {"x": (3, 4)}, "y").graph
+    assert reads(graph, 1) == [("x", [("m",), ("k",)]), ("k", [("n",), ("k",)])]
+    assert [t.name for t in graph.tensors] == ["x", "k", "y"]
+
+
+def test_a_reshaped_view_is_read_in_the_readers_own_axes(files: Any) -> None:
+    nodes = [
+        node("Relu", ["x"], ["h"]),
+        node("Reshape", ["h", "shape"], ["v"]),
+        node("Softmax", ["v"], ["y"]),
+    ]
+    graph = files.read(nodes, {"x": (3, 8)}, "y", constants={"shape": [3, 2, 4]}).graph
+    assert reads(graph, 1) == [("h", [("d0",), ("d1",), ("d2",)])]
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        pytest.param(node("Flatten", ["h"], ["v"]), id="flatten"),
+        pytest.param(node("Identity", ["h"], ["v"]), id="identity"),
+        pytest.param(node("Dropout", ["h"], ["v"]), id="dropout"),
+        pytest.param(node("Unsqueeze", ["h", "axes"], ["v"]), id="unsqueeze"),
+        pytest.param(node("Squeeze", ["h", "axes"], ["v"]), id="squeeze"),
+        pytest.param(node("Cast", ["h"], ["v"], to=10), id="cast-to-the-same-type"),
+    ],
+)
+def test_a_view_is_no_operator(files: Any, view: Any) -> None:
+    nodes = [node("Relu", ["x"], ["h"]), view, node("Relu", ["v"], ["y"])]
+    graph = files.read(nodes, {"x": (1, 8)}, "y", constants={"axes": [0]}).graph
+    assert [o.name for o in graph.operators] == ["h", "y"]
+    assert graph.operators[1].einsum.inputs[0].tensor == "h"
+
+
+def test_views_of_one_weight_are_one_weight(files: Any) -> None:
+    # A tied embedding: the table is gathered from, and transposed to be the head.
+    nodes = [
+        node("Cast", ["x"], ["rows"], to=7),
+        node("Gather", ["table", "rows"], ["h"]),
+        node("Transpose", ["table"], ["head"], perm=[1, 0]),
+        node("MatMul", ["h", "head"], ["y"]),
+    ]
+    graph = files.read(nodes, {"x": (3,)}, "y", weights={"table": (100, 8)}).graph
+    assert reads(graph, 2)[1] == ("table", [("n",), ("k",)])
+
+
+def test_an_output_that_is_a_view_names_its_root(files: Any) -> None:
+    nodes = [
+        node("Relu", ["x"], ["h"]),
+        node("Transpose", ["h"], ["y"], perm=[1, 0]),
+        node("Exp", ["y"], ["z"]),
+    ]
+    graph = files.read(nodes, {"x": (3, 4)}, ["y", "z"]).graph
+    assert graph.outputs == ("h", "z")
+
+
+def test_a_graph_of_views_alone_has_nothing_to_plan(files: Any) -> None:
+    nodes = [node("Transpose", ["x"], ["y"])]
+    with pytest.raises(BadInputError, match="nothing to plan") as error:
+        files.read(nodes, {"x": (3, 4)}, "y")
+    assert error.value.code == "nothing-to-plan"
+
+
+def test_unnamed_and_equally_named_nodes_get_stable_names(files: Any) -> None:
+    nodes = [
+        node("Relu", ["x"], ["a"], name="act"),
+        node("Exp", ["a"], ["b"], name="act"),
+        node("Relu", ["b"], ["y"]),
+    ]
+    graph = files.read(nodes, {"x": (3, 4)}, "y").graph
+    assert [o.name for o in graph.operators] == ["act", "act#2", "y"]
+
+
+def test_a_cycle_is_refused_by_node(files: Any) -> None:
+    nodes = [
+        node("Add", ["x", "b"], ["a"], name="first"),
+        node("Relu", ["a"], ["b"], name="second"),
+        node("Exp", ["b"], ["y"]),
+    ]
+    with pytest.raises(BadInputError, match="node first depends on its own") as error:
+        files.read(nodes, {"x": (3, 4)}, "y")
+    assert error.value.code == "cyclic-graph"
+
+
+def test_all_unsupported_types_are_named_in_one_line(files: Any) -> None:
+    nodes = [
+        node("NonZero", ["x"], ["a"], name="find"),
+        node("Foo", ["a"], ["b"], domain="my.domain"),
+        node("Relu", ["b"], ["y"]),
+    ]
+    with pytest.raises(
+        BadInputError, match=r"operator NonZero \(node find, output a\); .*my.domain::F"
+    ) as error:
+        files.read(nodes, {"x": (3, 4)}, "y")
+    assert error.value.code == "unsupported-operator"
+    assert "\n" not in str(error.value)
+
+
+def test_an_optional_output_that_is_not_computed_cannot_be_read(files: Any) -> None:
+    nodes = [
+        node("MaxPool", ["x"], ["p", "where"], kernel_shape=[2]),
+        node("Cast", ["where"], ["y"], to=1),
+    ]
+    with pytest.raises(BadInputError, match="reads where, an optional output") as e:
+        files.read(nodes, {"x": (1, 2, 8)}, "y")
+    assert e.value.code == "unsupported-output"
