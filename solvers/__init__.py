@@ -1,1 +1,1 @@
-"""solvers."""
+"""Exact methods: proofs of how good a plan can be. Imports `elkhound.model` only."""

@@ -14,6 +14,7 @@ from elkhound.model.limits import Limits, Plan
 from elkhound.model.result import Status
 from elkhound.solvers.backends.interrupt import run_interruptibly
 from elkhound.solvers.backends.scaling import ACTIVITY_LIMIT
+from elkhound.solvers.backends.stopwatch import Stopwatch
 
 VERSION = f"ortools {version('ortools')}"
 
@@ -80,9 +81,10 @@ def run(
     KeyboardInterrupt
         As soon as CP-SAT has stopped after Ctrl-C.
     """
+    stopwatch = Stopwatch(limits.seconds if seconds is None else seconds)
     check_activity(model)
     solver = cp_model.CpSolver()
-    configure(solver, limits, limits.seconds if seconds is None else seconds)
+    configure(solver, limits, stopwatch.remaining_seconds)
     code = run_interruptibly(lambda: solver.solve(model), solver.stop_search)
     return _answer(model, solver, code)
 

@@ -85,10 +85,18 @@ def run(
 
 
 def _set_start(model: Model, start: Mapping[str, float]) -> None:
-    given = [(v.index, start[v.name]) for v in model.lp.variables() if v.name in start]
-    index = np.array([i for i, _ in given], dtype=np.int32)
-    value = np.array([x for _, x in given], dtype=np.float64)
-    model.lp.solverModel.setSolution(len(given), index, value)
+    """Hand over a complete solution.
+
+    HiGHS 1.16 completes a partial one by itself, and has been seen to count too
+    little for it and then to call that value optimal.
+    """
+    variables = model.lp.variables()
+    missing = next((v.name for v in variables if v.name not in start), None)
+    if missing is not None:
+        raise MilpError(f"start: no value for variable {missing}", code="start")
+    index = np.array([v.index for v in variables], dtype=np.int32)
+    value = np.array([start[v.name] for v in variables], dtype=np.float64)
+    model.lp.solverModel.setSolution(len(variables), index, value)
 
 
 def _read(model: Model) -> MilpAnswer:

@@ -81,9 +81,10 @@ def run(
     seconds : float or None
         What is left of `limits.seconds`; None for all of it.
     absolute_gap : float
-        Stop when objective − bound is at most this: 0.9 for integral objectives.
+        Stop when objective − bound is at most this: below 1 for integral objectives.
     start : mapping of str to float or None
-        Values to start from, by variable name. CBC does not use them.
+        A feasible solution to start from, by name of every variable. CBC does not
+        use it.
 
     Raises
     ------

@@ -64,11 +64,12 @@ class Amounts:
         )
 
 
-def amounts_of(problem: ScheduleProblem) -> Amounts:
+def amounts_of(problem: ScheduleProblem, *, bounded: bool = True) -> Amounts:
     """Return the problem's numbers in units in which CP-SAT cannot overflow.
 
     Sizes divide by their gcd, and so do durations: exact. Only if sums could reach
-    2^31 even then are units coarser, and the amounts rounded up.
+    2^31 even then are units coarser, and the amounts rounded up; `bounded=False`
+    keeps the gcd whatever the sums, for solvers that compute with floats.
     """
     operators = problem.operators
     own = [[own_bytes(o) for o in p.options] for p in operators]
@@ -85,7 +86,7 @@ def amounts_of(problem: ScheduleProblem) -> Amounts:
     sizes = [size for table in (own, preload) for row in table for size in row]
     # The row of step i: its own bytes and every preload's, each at its largest.
     most_bytes = max(map(max, own)) + sum(map(max, preload))
-    grain = unit_for(sizes, most_bytes)
+    grain = unit_for(sizes, most_bytes if bounded else 0)
 
     if problem.contention is not Contention.CHARGE:
         x = y = [[0] * len(row) for row in t]
@@ -94,7 +95,7 @@ def amounts_of(problem: ScheduleProblem) -> Amounts:
     # A row sums a few times of the whole schedule, or all options of one operator.
     whole = sum(max(row) for table in (h, y, s, x) for row in table)
     of_options = max(sum(row) for table in tables for row in table)
-    tick = unit_for(cycles, 4 * whole + of_options)
+    tick = unit_for(cycles, 4 * whole + of_options if bounded else 0)
 
     def ticks(table: list[list[int]]) -> Table:
         return tuple(tuple(tick.up(cycle) for cycle in row) for row in table)
