@@ -1,0 +1,185 @@
+"""Brute force, CP-SAT and MILP find the optimum; heuristics and bounds enclose it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from oracles.cases import GROUPS, Group
+from oracles.interval_model import interval_optimum, is_comparable
+from oracles.plans import optimum
+
+from elkhound.heuristics.allocation import DeltaEfficiency, DeltaHullFill
+from elkhound.heuristics.schedule import Basic, ElkDyn, Static
+from elkhound.model.instances import (
+    SCHEDULE_FAMILIES,
+    adversarial_schedule,
+    random_schedule,
+)
+from elkhound.model.limits import Limits
+from elkhound.model.referee import judge
+from elkhound.model.result import Method, OrderClass, Result, Status
+from elkhound.model.schedule import Contention, Schedule, ScheduleProblem
+from elkhound.solvers.allocation import KnapsackDp
+from elkhound.solvers.schedule.bounds import best_bounds
+from elkhound.solvers.schedule.brute_force import BruteForce
+from elkhound.solvers.schedule.cp_sat import CpSat
+from elkhound.solvers.schedule.milp import Milp
+
+ScheduleMethod = Method[ScheduleProblem, Schedule]
+
+IDENTITY, FREE = OrderClass.identity(), OrderClass.free()
+EXACT: dict[str, Callable[[OrderClass], ScheduleMethod]] = {
+    "brute-force": lambda order: BruteForce(order=order),
+    "cp-sat": lambda order: CpSat(order=order),
+    "milp": lambda order: Milp(order=order),
+}
+HEURISTICS: dict[str, Callable[[], ScheduleMethod]] = {
+    "basic": Basic,
+    "static": Static,
+    "elk-dyn:delta": lambda: ElkDyn(DeltaEfficiency()),
+    "elk-dyn:delta-hull-fill": lambda: ElkDyn(DeltaHullFill()),
+    "elk-dyn:knapsack-dp": lambda: ElkDyn(KnapsackDp()),
+}
+
+every_group = pytest.mark.parametrize("group", GROUPS, ids=str)
+every_exact_method = pytest.mark.parametrize("method", EXACT)
+each_order = pytest.mark.parametrize("order", [IDENTITY, FREE], ids=str)
+
+
+def solve(method: ScheduleMethod, problem: ScheduleProblem) -> Result[Schedule]:
+    """Repeatably, and long enough on a loaded machine."""
+    return method.solve(problem, Limits(seconds=300, workers=1))
+
+
+def assert_proved(
+    result: Result[Schedule], problem: ScheduleProblem, order: OrderClass, least: int
+) -> None:
+    """The result is optimal in its class, and the referee says the same of its plan."""
+    told = f"{result}\n{problem}"
+    assert result.status is Status.OPTIMAL, told
+    assert result.objective == least, f"{least} expected: {told}"
+    assert result.plan is not None
+    verdict = judge(problem, result.plan)
+    assert verdict.objective == least, f"{verdict}: {told}"
+    assert verdict.belongs_to(order), told
+    if result.bound is not None:
+        assert result.bound.value == least, told
+        assert result.bound.order == order, told
+        assert result.bound.contention is problem.contention, told
+
+
+@every_group
+@each_order
+@every_exact_method
+def test_exact_methods_find_the_optimum(
+    method: str, order: OrderClass, group: Group
+) -> None:
+    for problem in group.problems():
+        least = optimum(problem, order)
+        assert least is not None
+        assert_proved(solve(EXACT[method](order), problem), problem, order, least)
+
+
+@every_group
+def test_cp_sat_finds_the_optimum_of_every_window(group: Group) -> None:
+    for problem in group.problems():
+        for window in range(3):
+            order = OrderClass.windowed(window)
+            least = optimum(problem, order)
+            assert least is not None
+            assert_proved(solve(CpSat(order=order), problem), problem, order, least)
+
+
+@every_exact_method
+@each_order
+@pytest.mark.parametrize("family", SCHEDULE_FAMILIES)
+def test_exact_methods_prove_that_nothing_fits(
+    family: str, order: OrderClass, method: str
+) -> None:
+    problem = random_schedule(3, 3, family, feasible=False)
+    result = solve(EXACT[method](order), problem)
+    assert (result.status, result.plan) == (Status.INFEASIBLE, None)
+
+
+@every_group
+def test_no_heuristic_beats_the_optimum_and_no_bound_exceeds_it(group: Group) -> None:
+    for problem in group.problems():
+        least = optimum(problem, FREE)
+        assert least is not None
+        for name, heuristic in HEURISTICS.items():
+            result = solve(heuristic(), problem)
+            told = f"{name}: {result}\n{problem}"
+            assert result.status in (Status.FEASIBLE, Status.UNKNOWN), told
+            if result.plan is not None:
+                verdict = judge(problem, result.plan)
+                assert verdict.objective == result.objective, told
+                assert result.objective is not None
+                assert result.objective >= least, told
+        for bound in best_bounds(problem):
+            of_class = optimum(problem, bound.order)
+            assert of_class is not None
+            assert bound.value <= of_class, f"{bound}\n{problem}"
+            assert bound.contention is problem.contention
+
+
+@pytest.mark.parametrize(
+    ("problem", "heuristics"),
+    [
+        pytest.param("one-ahead", ["basic"], id="one-ahead"),
+        pytest.param("fixed-split", ["static"], id="fixed-split"),
+        pytest.param("reordered", ["basic", "elk-dyn:knapsack-dp"], id="reordered"),
+        pytest.param("stretch-trap", ["basic", "static"], id="stretch-trap"),
+        pytest.param("frozen-choice", ["elk-dyn:knapsack-dp"], id="frozen-choice"),
+    ],
+)
+def test_each_hand_made_problem_defeats_the_idea_it_is_made_for(
+    problem: str, heuristics: list[str]
+) -> None:
+    made = adversarial_schedule(problem)
+    least = optimum(made, FREE)
+    assert least is not None
+    for heuristic in heuristics:
+        objective = solve(HEURISTICS[heuristic](), made).objective
+        assert objective is not None
+        assert objective > 1.5 * least
+
+
+LARGER = [
+    pytest.param(
+        random_schedule(
+            seed,
+            8 + seed % 3,
+            family,
+            options=(2, 2) if seed % 2 else (3, 1),
+            contention=list(Contention)[seed % 3],
+            link_stretch_permille=977,
+            max_outstanding=3 if seed % 4 == 0 else None,
+        ),
+        id=f"{family}-{seed}",
+    )
+    for seed, family in enumerate([*SCHEDULE_FAMILIES] * 3)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", LARGER)
+@each_order
+def test_cp_sat_and_milp_agree_beyond_brute_force(
+    problem: ScheduleProblem, order: OrderClass
+) -> None:
+    first = solve(CpSat(order=order), problem)
+    assert first.objective is not None
+    assert_proved(first, problem, order, first.objective)
+    assert_proved(solve(Milp(order=order), problem), problem, order, first.objective)
+    if is_comparable(problem):
+        by_time = interval_optimum(problem, identity=order == IDENTITY)
+        assert by_time == first.objective
+    for bound in best_bounds(problem):
+        if bound.order.contains(order):
+            assert bound.value <= first.objective
+    for heuristic in HEURISTICS.values():
+        result = solve(heuristic(), problem)
+        if result.plan is not None and judge(problem, result.plan).belongs_to(order):
+            assert result.objective is not None
+            assert result.objective >= first.objective
