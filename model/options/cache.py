@@ -1,16 +1,16 @@
 """Option tables kept on disk between runs.
 
 The directory is the user's cache directory, or `ELKHOUND_CACHE`; ``off`` keeps none.
-A file that cannot be read, or that belongs to other code or another key, is ignored
-and written anew.
+A file is a digest and an npz archive. One that cannot be read, is damaged, or belongs
+to other code or another key is ignored and written anew.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import tempfile
-import zipfile
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ import numpy as np
 from elkhound.model.options.table import OptionTable
 
 VARIABLE = "ELKHOUND_CACHE"
+SEAL_BYTES = 32
 _SOURCES = ("*.py", "options/*.py", "tile_cost/*.py")
 
 
@@ -41,14 +42,14 @@ def load_table(key: str) -> OptionTable | None:
     if path is None:
         return None
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            if str(stored["key"]) != _versioned(key):
-                return None
-            return OptionTable(
-                **{f.name: stored[f.name].astype(np.int64) for f in fields(OptionTable)}
-            )
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        data = path.read_bytes()
+    except OSError:
         return None
+    seal, arrays = data[:SEAL_BYTES], data[SEAL_BYTES:]
+    if seal != _seal(key, arrays):
+        return None
+    with np.load(io.BytesIO(arrays), allow_pickle=False) as stored:
+        return OptionTable(**{f.name: stored[f.name] for f in fields(OptionTable)})
 
 
 def store_table(key: str, table: OptionTable) -> None:
@@ -56,25 +57,34 @@ def store_table(key: str, table: OptionTable) -> None:
     path = _path(key)
     if path is None:
         return
-    arrays = {f.name: getattr(table, f.name) for f in fields(OptionTable)}
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer, **{f.name: getattr(table, f.name) for f in fields(OptionTable)}
+    )
+    arrays = buffer.getvalue()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        handle, part = tempfile.mkstemp(dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, key=np.array(_versioned(key)), **arrays)
-            os.replace(name, path)
+                file.write(_seal(key, arrays) + arrays)
+            os.replace(part, path)
         finally:
-            Path(name).unlink(missing_ok=True)
+            Path(part).unlink(missing_ok=True)
     except OSError:
         return
+
+
+def _seal(key: str, arrays: bytes) -> bytes:
+    """Return the digest that a file starts with: its key's and its content's."""
+    return hashlib.sha256(_versioned(key).encode() + arrays).digest()
 
 
 def _path(key: str) -> Path | None:
     directory = cache_directory()
     if directory is None:
         return None
-    return directory / f"{hashlib.sha256(_versioned(key).encode()).hexdigest()}.npz"
+    return directory / f"{hashlib.sha256(_versioned(key).encode()).hexdigest()}.table"
 
 
 def _versioned(key: str) -> str:

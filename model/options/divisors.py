@@ -42,8 +42,13 @@ class Divisors:
         return ways
 
 
-@lru_cache(maxsize=8)
 def divisors_up_to(limit: int) -> Divisors:
+    """Return the divisors of 1 … limit, and perhaps of some more numbers."""
+    return _divisors(1 << (limit - 1).bit_length())
+
+
+@lru_cache(maxsize=8)
+def _divisors(limit: int) -> Divisors:
     """Return the divisors of 1 … limit."""
     multiples = [
         np.arange(d, limit + 1, d, dtype=np.int64) for d in range(1, limit + 1)

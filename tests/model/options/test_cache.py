@@ -39,7 +39,7 @@ def test_a_table_is_searched_once(searches: list[Question], tmp_path: Path) -> N
     forget_tables()
     assert options() == first
     assert len(searches) == 1
-    assert [path.suffix for path in (tmp_path / "options").iterdir()] == [".npz"]
+    assert [path.suffix for path in (tmp_path / "options").iterdir()] == [".table"]
 
 
 def test_another_shape_or_chip_is_another_table(searches: list[Question]) -> None:

@@ -6,7 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elkhound.model.options.front import first_of_equal, four_field_front, pareto_rows
+from elkhound.model.options.front import (
+    FEW,
+    first_of_equal,
+    four_field_front,
+    pareto_rows,
+)
 from elkhound.model.schedule import ScheduleOption
 
 tables = st.integers(1, 4).flatmap(
@@ -38,6 +43,15 @@ def test_the_first_of_equal_rows_stands_for_them(rows: list[list[int]]) -> None:
     found = first_of_equal(np.array(rows, dtype=np.int64))
     assert [rows[i] for i in found] == sorted([list(r) for r in set(map(tuple, rows))])
     assert all(rows.index(rows[i]) == i for i in found)
+
+
+def test_a_long_table_is_sieved_to_the_same_front() -> None:
+    rows = np.random.default_rng(7).integers(0, 60, size=(3 * FEW, 3))
+    rows = rows.astype(np.int64)
+    nowhere_larger = (rows[:, None] <= rows).all(axis=2)
+    somewhere_smaller = (rows[:, None] < rows).any(axis=2)
+    beaten = (nowhere_larger & somewhere_smaller).any(axis=0)
+    assert pareto_rows(rows).tolist() == np.flatnonzero(~beaten).tolist()
 
 
 def test_no_rows_have_an_empty_front() -> None:
