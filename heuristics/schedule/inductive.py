@@ -219,12 +219,7 @@ class Induction:
         if next_start is None:
             return 0
         uncovered = self._order[self._passed[i] + number :][:1]
-        if not uncovered:
-            return next_start
-        (j,) = uncovered
-        if j == i + 1:
-            return self._preload_start_of(j, next_start)
-        return min(next_start, self._preload_start[j])
+        return min([next_start, *(self._preload_start[j] for j in uncovered)])
 
     def _preload_start_of(self, j: int, execute_start: int) -> int:
         """Return P_j's start if it ends when E_j or the next preload starts."""

@@ -263,6 +263,15 @@ def test_elk_dyn_covers_what_delays_the_start_least() -> None:
     assert result.statistics["backward_cycles"] == 59
 
 
+def test_elk_dyn_covers_no_more_than_it_gains_from() -> None:
+    # E_b (50) hides P_c (3) whole: E_c −5, P_c −8, E_b −55 with p = 1. E_a ends when
+    # E_b starts whether it covers P_c or not, so it does not: −60.
+    case = problem([option((20, 5))], [option((20, 50))], [option((20, 5), (20, 3))])
+    result = solved(elk_dyn(), case)
+    assert result.plan == Schedule((None, None, 1), (0, 0, 0))
+    assert result.objective == 60
+
+
 def test_elk_dyn_keeps_to_the_limit_on_outstanding_preloads() -> None:
     # As above with p ≤ 1: E_a −85; P_a ends there: −87.
     result = solved(elk_dyn(), three_preloads(limit=1))

@@ -12,6 +12,7 @@ from oracles.plans import optimum
 
 from elkhound.heuristics.allocation import DeltaEfficiency, DeltaHullFill
 from elkhound.heuristics.schedule import Basic, ElkDyn, Static
+from elkhound.heuristics.schedule.shapes import shape_numbers
 from elkhound.model.allocation import Allocation, AllocationProblem, Allocator
 from elkhound.model.instances import SCHEDULE_FAMILIES, random_schedule
 from elkhound.model.limits import Limits
@@ -19,6 +20,7 @@ from elkhound.model.referee import judge
 from elkhound.model.result import Method, OrderClass, Status
 from elkhound.model.schedule import (
     Contention,
+    OptionPayload,
     Schedule,
     ScheduleOperator,
     ScheduleOption,
@@ -168,6 +170,23 @@ def test_the_induction_promises_no_less_than_it_keeps(
     result = ElkDyn(DeltaEfficiency()).solve(small_states(problem), LIMITS)
     if result.objective is not None:
         assert result.objective <= int(result.statistics["backward_cycles"])
+
+
+def test_operators_are_alike_whatever_their_payload_names() -> None:
+    problem = random_schedule(1, 2, "balanced", options=(2, 2))
+    first, other = problem.operators
+    second = replace(other, options=first.options)
+    problem = replace(problem, operators=(first, second))
+    assert shape_numbers(problem) == [0, 0]
+    named = tuple(
+        replace(o, payload=OptionPayload((), (), 1, 1, 0, k, 0, 0))
+        for k, o in enumerate(second.options)
+    )
+    renamed = replace(problem, operators=(first, replace(second, options=named)))
+    assert shape_numbers(renamed) == [0, 0]
+    slower = (replace(second.options[0], preload_cycles=99), *second.options[1:])
+    changed = replace(problem, operators=(first, replace(second, options=slower)))
+    assert shape_numbers(changed) == [0, 1]
 
 
 class Asked:
