@@ -2,7 +2,6 @@
 
 from elkhound.heuristics.schedule.basic import Basic
 from elkhound.heuristics.schedule.elk import ElkDyn
-from elkhound.heuristics.schedule.inductive import Induction
 from elkhound.heuristics.schedule.static import Static
 
-__all__ = ["Basic", "ElkDyn", "Induction", "Static"]
+__all__ = ["Basic", "ElkDyn", "Static"]

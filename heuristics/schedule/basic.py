@@ -26,7 +26,11 @@ class Basic:
         """Return the one plan of this rule; it exists if any plan does."""
         clock = Clock()
         plan = _plan(problem) if fits_alone(problem) else None
-        statistics = {"preloads": len(problem.streaming)}
+        postponed = 0
+        if plan is not None:
+            gates = zip(plan.gates, _one_ahead(problem), strict=True)
+            postponed = sum(gate != wanted for gate, wanted in gates)
+        statistics = {"postponed": postponed}
         return schedule_result(self.name, problem, plan, limits, clock, statistics)
 
 

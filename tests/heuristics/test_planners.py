@@ -106,6 +106,7 @@ def test_basic_lets_a_preload_wait_where_nothing_fits_beside_it() -> None:
     assert result.plan == Schedule((0, 1, 1), (0, 1, 0))
     # P_a 0–4, E_a 4–14, P_b 14–22, P_c 22–28, E_b 22–31, E_c 31–34.
     assert result.objective == 34
+    assert result.statistics["postponed"] == 1
 
 
 def test_basic_preloads_nothing_beside_an_execute_if_none_may_be_outstanding() -> None:
@@ -330,6 +331,22 @@ def test_charge_settles_an_execute_when_the_one_before_it_is_chosen(
     # left: E_a 0–20, P_c 20–28, E_b 20–33, E_c –34.
     assert result.objective == makespan
     assert result.statistics["backward_cycles"] == makespan
+
+
+def test_charge_places_a_preload_anew_when_its_execute_settles() -> None:
+    # E_c −1, P_c −9. E_b: p = 1 books 13: −14; P_b (25) ends there: −39. E_a covering
+    # both takes P_c over: E_b settles at −11, P_b at −36, and E_a at −11 − 20.
+    case = problem(
+        [option((20, 20), links=(2, 0))],
+        [option((20, 10), (10, 25), links=(5, 0))],
+        [option((20, 1), (20, 8), links=(0, 8))],
+        contention=Contention.CHARGE,
+    )
+    result = solved(elk_dyn(), case)
+    assert result.plan == Schedule((None, 0, 0), (0, 0, 0))
+    assert result.statistics["backward_cycles"] == 36
+    # P_b 0–25, P_c –33, E_a 0–20, E_b 25–35, E_c –36.
+    assert result.objective == 36
 
 
 def test_a_state_that_shrinks_is_paid_for_in_the_evaluation() -> None:
