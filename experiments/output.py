@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,52 +61,77 @@ def summary(table: Table) -> dict[str, Any]:
 
 
 def print_table(console: Console, table: Table, run_dir: Path | None) -> None:
-    """Print the comparison for a person."""
+    """Print the comparison for a person; on a narrow console cells take two lines."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
     grid = RichTable(
-        title=Text(_title(table)), box=box.SIMPLE_HEAD, title_justify="left"
+        title=Text(_title(table)),
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
     )
-    for heading, justify in _HEADINGS:
-        grid.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    fit = _two_lines if console.width < _WIDE else tuple
+    method, status, *numbers = fit(_HEADINGS)
+    grid.add_column(method, overflow="fold")
+    grid.add_column(status, no_wrap=True)
+    for heading in numbers:
+        grid.add_column(heading, justify="right", no_wrap=True)
     clock_hz = None if table.chip is None else table.chip.clock_hz
     for row in table.rows:
-        grid.add_row(*_cells(row, clock_hz))
+        grid.add_row(*map(Text, fit(_cells(row, clock_hz))))
     console.print(grid)
+    for line in _remarks(table, run_dir):
+        loud = "bold red" if line.startswith("CONTRADICTION") else None
+        console.print(line, style=loud, markup=False, highlight=False, soft_wrap=True)
+
+
+_WIDE = 130
+_HEADINGS = (
+    "method",
+    "status",
+    "objective",
+    "bound (kind)",
+    "gap",
+    "simulated",
+    "model error",
+    "wall s",
+    "CPU s",
+)
+
+
+def _two_lines(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """Put units, kinds, settings and CPU seconds into a second line."""
+    method, *others, error, wall, cpu = cells
+    others = [c.replace(" (", "\n(").replace(" = ", "\n") for c in others]
+    error = error.replace(" error", "\nerror")
+    return (method.replace(":", ":\n"), *others, error, f"{wall}\n{cpu}")
+
+
+def _remarks(table: Table, run_dir: Path | None) -> Iterator[str]:
+    plans = [row for row in table.rows if row.verified is not None]
+    good = sum(row.verified is True for row in plans)
+    yield f"{good} of {len(plans)} plans verified by the referee"
     for row in table.rows:
         if row.reason:
-            console.print(f"{row.method}: {row.reason}", markup=False)
-    for line in table.contradictions:
-        console.print(f"CONTRADICTION {line}", style="bold red", markup=False)
+            yield f"{row.method}: {row.reason}"
+    for contradiction in table.contradictions:
+        yield f"CONTRADICTION {contradiction}"
     if run_dir is not None:
-        console.print(f"run directory: {run_dir}", markup=False)
-
-
-_HEADINGS = (
-    ("method", "left"),
-    ("status", "left"),
-    ("objective", "right"),
-    ("bound (kind)", "right"),
-    ("gap", "right"),
-    ("simulated", "right"),
-    ("model error", "right"),
-    ("verified", "left"),
-    ("wall s", "right"),
-    ("CPU s", "right"),
-)
+        yield f"run directory: {run_dir}"
 
 
 def _title(table: Table) -> str:
     problem = table.problem
-    chip = "abstract chip" if table.chip is None else table.chip.name
-    name = problem.name if chip in problem.name else f"{problem.name} on {chip}"
     if isinstance(problem, AllocationProblem):
         return (
             f"{problem.name}: {len(problem.items)} items, "
             f"{problem.capacity_bytes} B, cycles"
         )
+    chip = "abstract chip" if table.chip is None else table.chip.name
+    name = problem.name if chip in problem.name else f"{problem.name} on {chip}"
     return (
         f"{name}: {len(problem.operators)} operators, "
         f"{problem.sram_bytes} B per core, cycles under the "
@@ -126,7 +151,6 @@ def _cells(row: Row, clock_hz: int | None) -> tuple[str, ...]:
         _known(row.gap, lambda gap: f"{100 * gap:.2f} %"),
         cycles(row.simulated, clock_hz),
         _known(row.model_error, lambda error: f"{100 * error:+.2f} %"),
-        _known(row.verified, lambda good: "yes" if good else "NO"),
         f"{row.wall_seconds:.2f}",
         f"{row.cpu_seconds:.2f}",
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from elkhound.experiments.cli.main import VERBS
+from elkhound.solvers.backends import available
 
 ELKHOUND = [sys.executable, "-m", "elkhound.experiments.cli.main"]
 HEAVY = {
@@ -107,3 +108,20 @@ def test_a_reader_who_leaves_is_no_error(tmp_path: Path) -> None:
     assert process.stderr is not None
     assert process.stderr.read() == ""
     process.wait(timeout=30)
+
+
+def test_solvers_print_nothing_into_the_json(tmp_path: Path) -> None:
+    small = ["generate", "--size", "3", "--output", "small.json"]
+    subprocess.run([*ELKHOUND, *small], cwd=tmp_path, check=True, capture_output=True)
+    backends = {backend.name for backend in available()} & {"highs", "cbc"}
+    methods = ["cp-sat", *(f"milp:backend={name}" for name in sorted(backends))]
+    compare = ["compare", "small.json", "--methods", ",".join(methods), "--json"]
+    ended = subprocess.run(
+        [*ELKHOUND, *compare, "--no-plots"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    rows = json.loads(ended.stdout)["rows"]
+    assert [row["method"] for row in rows] == methods
+    assert {row["status"] for row in rows} == {"optimal"}
