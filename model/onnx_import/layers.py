@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+
 from elkhound.model.graph import Access, Graph, Home, Operator, Pass
 
 Signature = tuple[object, ...]
@@ -73,8 +75,12 @@ def _best_run(graph: Graph) -> tuple[int, int, int]:
     """Return (start, period, count) of the run covering most; earliest, shortest."""
     operators = graph.operators
     ids = _signatures(graph)
+    numbers = np.array(ids)
     best = (0, 1, 0)
     for period in range(1, len(ids) // 2 + 1):
+        repeated = int(np.count_nonzero(numbers[:-period] == numbers[period:]))
+        if repeated + period <= best[1] * best[2]:
+            continue  # no run of this period can cover more
         equal = 0
         for start in range(len(ids) - period, -1, -1):
             repeats = start + period < len(ids) and ids[start] == ids[start + period]

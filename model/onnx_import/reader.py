@@ -114,7 +114,8 @@ def _source(path: Path, answer: dict[str, Any]) -> Source:
     }
     nodes = []
     for raw in answer["nodes"]:
-        if raw["op"] == "Constant" and raw["domain"] in STANDARD_DOMAINS:
+        constant = raw["op"] == "Constant" and raw["domain"] in STANDARD_DOMAINS
+        if constant and not raw["misfit"]:
             constants[raw["outputs"][0]] = _constant_node(raw)
         else:
             nodes.append(_node(raw, answer["opsets"]))
@@ -153,11 +154,17 @@ def _node(raw: dict[str, Any], opsets: dict[str, int]) -> Node:
             for key, value in raw["attributes"].items()
         },
         version=version if standard else opsets.get(domain, 1),
+        misfit=raw["misfit"],
     )
 
 
 def _constant(tensor: dict[str, Any], name: str) -> Value:
     shape = tuple(tensor["dims"])
+    if any(extent < 0 for extent in shape):
+        raise BadInputError(
+            f"constant {name}: shape {list(shape)} has an extent below 0",
+            code="empty-dimension",
+        )
     dtype = dtype_of(tensor["dtype"], f"constant {name}")
     data = None
     if tensor["values"] is not None:

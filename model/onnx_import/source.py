@@ -30,6 +30,8 @@ class Node:
         Plain values: int, float, str, lists of them; constants are `Value`.
     version : int
         Opset of the operator's domain.
+    misfit : str
+        How it differs from its operator's schema; empty if it does not.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Node:
     outputs: tuple[str, ...]
     attributes: Mapping[str, object] = field(default_factory=dict)
     version: int = 13
+    misfit: str = ""
 
     def integer(self, name: str, default: int) -> int:
         """Return an integer attribute."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 import onnx
 import onnx.checker
+import onnx.defs
 import onnx.inliner
 import onnx.numpy_helper
 import onnx.shape_inference
@@ -77,9 +78,13 @@ def tensor_json(tensor: onnx.TensorProto) -> Json:
     values = None
     number = tensor.data_type != onnx.TensorProto.STRING
     if number and elements <= SMALL and (present or elements == 0):
-        array = onnx.numpy_helper.to_array(tensor)
-        kind = int if array.dtype.kind in "iub" else float
-        values = [kind(value) for value in array.reshape(-1)]
+        try:
+            array = onnx.numpy_helper.to_array(tensor)
+        except (ValueError, TypeError, KeyError):
+            array = None  # data that does not fit its shape: as good as absent
+        if array is not None:
+            kind = int if array.dtype.kind in "iub" else float
+            values = [kind(value) for value in array.reshape(-1)]
     return {
         "dtype": type_name(tensor.data_type),
         "dims": list(tensor.dims),
@@ -128,9 +133,38 @@ def value_json(value: onnx.ValueInfoProto) -> Json:
     }
 
 
-def node_json(node: onnx.NodeProto) -> Json:
+def attribute_type(attribute: onnx.AttributeProto) -> object:
+    """Return an attribute's type as schemas state it."""
+    name = onnx.AttributeProto.AttributeType.Name(attribute.type)
+    return getattr(onnx.defs.OpSchema.AttrType, name, None)
+
+
+def misfit(node: onnx.NodeProto, opsets: dict[str, int]) -> str:
+    """Return how a node differs from its operator's schema; empty if it does not."""
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
+    except onnx.defs.SchemaError:
+        return ""  # not an operator onnx knows
+    for what, names, least, most in (
+        ("inputs", node.input, schema.min_input, schema.max_input),
+        ("outputs", node.output, schema.min_output, schema.max_output),
+    ):
+        if not least <= len(names) <= most:
+            return f"has {len(names)} {what}, takes {least} to {most}"
+    given = {attribute.name: attribute for attribute in node.attribute}
+    for name, wanted in schema.attributes.items():
+        if name in given and attribute_type(given[name]) != wanted.type:
+            return f"attribute {name} has the wrong type"
+        if name not in given and wanted.required:
+            return f"lacks attribute {name}"
+    return ""
+
+
+def node_json(node: onnx.NodeProto, opsets: dict[str, int]) -> Json:
     """Return a node with plain attributes."""
     return {
+        "misfit": misfit(node, opsets),
         "name": node.name,
         "domain": node.domain,
         "op": node.op_type,
@@ -158,6 +192,35 @@ def bind_inputs(graph: onnx.GraphProto, bind: dict[str, int]) -> None:
             output.type.tensor_type.ClearField("shape")
 
 
+def objections(model: onnx.ModelProto) -> list[str]:
+    """Return what onnx's checker says of everything but the weights' data.
+
+    It refuses many files that can be planned, so it only warns. Weights are shown to
+    it as inputs, because their data is gone.
+    """
+    shown = onnx.ModelProto()
+    shown.CopyFrom(model)
+    fed = {value.name for value in shown.graph.input}
+    for tensor in shown.graph.initializer:
+        if tensor.name not in fed:
+            shown.graph.input.append(
+                onnx.helper.make_tensor_value_info(
+                    tensor.name, tensor.data_type, tensor.dims
+                )
+            )
+    del shown.graph.initializer[:]
+    try:
+        onnx.checker.check_model(shown)
+    except REFUSALS as error:
+        return [f"onnx's checker objects: {first_line(error)}"]
+    return []
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of onnx's message."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def read(path: str, bind: dict[str, int]) -> Json:
     """Load, strip, inline, bind and infer one file."""
     try:
@@ -166,8 +229,10 @@ def read(path: str, bind: dict[str, int]) -> Json:
         return {"error": str(error) or type(error).__name__}
     if not model.HasField("graph"):
         return {"error": "it has no graph"}
-    warnings: list[str] = []
-    for tensor in (*model.graph.initializer, *tensors_of(model.graph.node)):
+    for tensor in model.graph.initializer:
+        strip(tensor)
+    warnings = objections(model)
+    for tensor in tensors_of(model.graph.node):
         strip(tensor)
     for function in model.functions:
         for tensor in tensors_of(function.node):
@@ -176,7 +241,9 @@ def read(path: str, bind: dict[str, int]) -> Json:
         try:
             model = onnx.inliner.inline_local_functions(model)
         except REFUSALS as error:
-            warnings.append(f"local functions could not be inlined: {error}")
+            warnings.append(
+                f"local functions could not be inlined: {first_line(error)}"
+            )
     graph = model.graph
     declared = [value_json(v) for v in (*graph.value_info, *graph.output)]
     inputs = [value_json(value) for value in graph.input]
@@ -185,7 +252,8 @@ def read(path: str, bind: dict[str, int]) -> Json:
     try:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
     except REFUSALS as error:
-        warnings.append(f"onnx shape inference gave up: {error}")
+        warnings.append(f"onnx shape inference gave up: {first_line(error)}")
+    opsets = {o.domain: o.version for o in model.opset_import}
     initializers = {t.name: tensor_json(t) for t in graph.initializer}
     for sparse in graph.sparse_initializer:
         initializers[sparse.values.name] = {
@@ -195,11 +263,11 @@ def read(path: str, bind: dict[str, int]) -> Json:
         }
     return {
         "name": graph.name,
-        "opsets": {o.domain: o.version for o in model.opset_import},
+        "opsets": opsets,
         "inputs": inputs,
         "outputs": [value.name for value in graph.output],
         "initializers": initializers,
-        "nodes": [node_json(node) for node in graph.node],
+        "nodes": [node_json(node, opsets) for node in graph.node],
         "declared": declared,
         "inferred": [value_json(v) for v in (*inferred.value_info, *inferred.output)],
         "warnings": warnings,

@@ -44,8 +44,9 @@ def expand(call: Call) -> tuple[Operator, ...]:
 
 
 def concat(call: Call) -> tuple[Operator, ...]:
-    """One copy per input, each into its part of the output."""
-    parts = [operand for operand in call.inputs if operand is not None]
+    """One copy per input, each into its part of the output; empty ones copy nothing."""
+    present = [operand for operand in call.inputs if operand is not None]
+    parts = [operand for operand in present if 0 not in operand.shape]
     return _parts(call, [(part, call.output) for part in parts])
 
 

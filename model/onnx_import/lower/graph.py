@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from elkhound.model.errors import BadInputError
@@ -71,8 +71,8 @@ LOWERINGS: Mapping[str, Lowering] = {
 }
 
 
-def refuse_unsupported(nodes: Iterable[Node]) -> None:
-    """Refuse a graph with operators that cannot be planned, naming all their types."""
+def refuse_unsupported(nodes: Sequence[Node]) -> None:
+    """Refuse operators that cannot be planned, naming all types, and malformed ones."""
     known = {*LOWERINGS, *VIEWS, *SHAPE_ONLY}
     unknown = [node for node in nodes if node.op not in known]
     if unknown:
@@ -84,6 +84,11 @@ def refuse_unsupported(nodes: Iterable[Node]) -> None:
             f"unsupported types in the graph: {types}",
             code="unsupported-operator",
         )
+    for node in nodes:
+        if node.misfit:
+            raise BadInputError(
+                f"node {node.name} ({node.op}): {node.misfit}", code="bad-node"
+            )
 
 
 def lower_graph(
@@ -112,7 +117,7 @@ def lower_graph(
     operators: list[Operator] = []
     for node in nodes:
         if not is_view(node, values):
-            operators.extend(LOWERINGS[node.op](_call(node, values, seen)))
+            operators.extend(_lowered(node, values, seen))
     if not operators:
         raise BadInputError(
             f"graph {name}: nothing to plan, it only renames and reshapes its inputs",
@@ -124,6 +129,12 @@ def lower_graph(
         for operator in operators
         for access in (*operator.einsum.inputs, operator.einsum.output)
     )
+    for tensor in touched:
+        if 0 in values[tensor].shape:
+            raise BadInputError(
+                f"tensor {tensor} is read but empty: {list(values[tensor].shape)}",
+                code="empty-dimension",
+            )
     leaving = dict.fromkeys(seen[o].root for o in outputs if o in seen)
     return Graph(
         name=name,
@@ -139,6 +150,20 @@ def lower_graph(
         operators=tuple(operators),
         outputs=tuple(tensor for tensor in leaving if tensor in touched),
     )
+
+
+def _lowered(
+    node: Node, values: Mapping[str, Value], seen: Mapping[str, Operand]
+) -> tuple[Operator, ...]:
+    """Lower one node; whatever does not fit in it is the file's fault, by its name."""
+    try:
+        return LOWERINGS[node.op](_call(node, values, seen))
+    except (ValueError, IndexError, ZeroDivisionError) as error:
+        raise BadInputError(
+            f"node {node.name} ({node.op}): its shapes and attributes do not fit "
+            f"({error})",
+            code="bad-node",
+        ) from error
 
 
 def _call(node: Node, values: Mapping[str, Value], seen: Mapping[str, Operand]) -> Call:

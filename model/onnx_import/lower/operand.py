@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from elkhound.model.errors import BadInputError
 from elkhound.model.graph import (
     Access,
     Axis,
@@ -67,17 +68,17 @@ class Call:
     @property
     def first(self) -> Operand:
         """The first input."""
-        return _present(self.inputs[0], self.node)
+        return _present(self.input(0), self.node)
 
     @property
     def second(self) -> Operand:
         """The second input."""
-        return _present(self.inputs[1], self.node)
+        return _present(self.input(1), self.node)
 
     @property
     def output(self) -> Operand:
         """The first output."""
-        return _present(self.outputs[0], self.node)
+        return _present(next(iter(self.outputs), None), self.node)
 
     def operator(
         self,
@@ -108,7 +109,9 @@ class Call:
 
 def _present(operand: Operand | None, node: Node) -> Operand:
     if operand is None:
-        raise ValueError(f"node {node.name}: an operand is missing")
+        raise BadInputError(
+            f"node {node.name} ({node.op}): an operand is missing", code="bad-node"
+        )
     return operand
 
 

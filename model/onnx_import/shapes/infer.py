@@ -10,7 +10,7 @@ from elkhound.model.onnx_import.constants import fold
 from elkhound.model.onnx_import.operators import ELEMENTWISE, REDUCTIONS, UNARY
 from elkhound.model.onnx_import.reader import dtype_of
 from elkhound.model.onnx_import.shapes import contrib, standard
-from elkhound.model.onnx_import.shapes.standard import Rule, Shape, ShapeError
+from elkhound.model.onnx_import.shapes.standard import Rule, Shape
 from elkhound.model.onnx_import.source import Declared, Node, Source, Value
 from elkhound.model.onnx_import.symbols import symbol_name
 
@@ -143,7 +143,7 @@ def _own_shapes(
         )
     try:
         return RULES[node.op](node, inputs)
-    except ShapeError as error:
+    except (ValueError, IndexError, ZeroDivisionError) as error:
         raise BadInputError(
             f"node {node.name} ({node.op}): {error}", code="bad-shape"
         ) from None

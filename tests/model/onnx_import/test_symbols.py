@@ -89,7 +89,7 @@ def test_an_input_that_reaches_no_output_needs_no_binding(files: Any) -> None:
         [node("Relu", ["x"], ["y"]), node("Relu", ["unused"], ["z"])], inputs, "y"
     )
     assert [o.name for o in report.graph.operators] == ["y"]
-    assert report.warnings == ("nodes that reach no output are left out: z",)
+    assert report.warnings[-1] == "nodes that reach no output are left out: z"
 
 
 @pytest.mark.parametrize("extent", [0, -2])

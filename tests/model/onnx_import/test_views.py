@@ -132,3 +132,41 @@ def test_an_optional_output_that_is_not_computed_cannot_be_read(files: Any) -> N
     with pytest.raises(BadInputError, match="reads where, an optional output") as e:
         files.read(nodes, {"x": (1, 2, 8)}, "y")
     assert e.value.code == "unsupported-output"
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        pytest.param(
+            node("Add", ["x"], ["y"], name="sum"),
+            r"node sum \(Add\): has 1 inputs, takes 2 to 2",
+            id="too-few-inputs",
+        ),
+        pytest.param(
+            node("Softmax", ["x"], ["y"], name="soft", axis=1.0),
+            r"node soft \(Softmax\): attribute axis has the wrong type",
+            id="wrong-attribute-type",
+        ),
+        pytest.param(
+            node("MaxPool", ["x"], ["y"], name="pool"),
+            r"node pool \(MaxPool\): lacks attribute kernel_shape",
+            id="missing-attribute",
+        ),
+        pytest.param(
+            node("Conv", ["x", "x"], ["y"], name="conv", strides=[0, 0]),
+            r"node conv \(Conv\): ",
+            id="stride-zero",
+        ),
+    ],
+)
+def test_a_malformed_node_is_refused_by_name(
+    files: Any, bad: Any, message: str
+) -> None:
+    with pytest.raises(BadInputError, match=message):
+        files.read([bad], {"x": (1, 1, 3, 3)}, "y")
+
+
+def test_an_empty_constant_that_is_only_concatenated_is_left_out(files: Any) -> None:
+    nodes = [node("Concat", ["none", "x"], ["y"], axis=0)]
+    graph = files.read(nodes, {"x": (3, 4)}, "y", weights={"none": (0, 4)}).graph
+    assert [t.name for t in graph.tensors] == ["x", "y"]
