@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import random
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -217,3 +218,51 @@ def test_what_a_search_raises_reaches_the_caller() -> None:
 
     with pytest.raises(ArithmeticError, match="from the search"):
         run_interruptibly(search, lambda: None)
+
+
+MARKET_ROWS, MARKET_SIZE = 5, 40
+
+
+def market_split() -> tuple[list[list[int]], list[int]]:
+    """Return rows and targets of a market split: nobody proves these in a minute."""
+    draw = random.Random(1)
+    rows = [
+        [draw.randint(0, 99) for _ in range(MARKET_SIZE)] for _ in range(MARKET_ROWS)
+    ]
+    return rows, [sum(row) // 2 for row in rows]
+
+
+def cp_sat_market() -> None:
+    rows, targets = market_split()
+    model = cp_model.CpModel()
+    x = [model.new_bool_var(f"x{i}") for i in range(MARKET_SIZE)]
+    slack = [model.new_int_var(0, 9999, f"s{i}") for i in range(2 * MARKET_ROWS)]
+    for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
+        total = sum(w * v for w, v in zip(row, x, strict=True))
+        model.add(total + slack[2 * i] - slack[2 * i + 1] == target)
+    model.minimize(sum(slack))
+    cp_sat.run(model, limits(seconds=120))
+
+
+def highs_market() -> None:
+    rows, targets = market_split()
+    model = pulp.Model("market")
+    x = [model.binary(f"x{i}") for i in range(MARKET_SIZE)]
+    slack = [model.continuous(f"s{i}") for i in range(2 * MARKET_ROWS)]
+    for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
+        ends = [(1, slack[2 * i]), (-1, slack[2 * i + 1])]
+        model.equal([*zip(row, x, strict=True), *ends], target)
+    model.minimise((1, s) for s in slack)
+    pulp.run(model, limits(seconds=120))
+
+
+@pytest.mark.parametrize("solve", [cp_sat_market, highs_market])
+def test_ctrl_c_ends_a_real_search(solve: Callable[[], None]) -> None:
+    # The search would take its full two minutes.
+    timer = threading.Timer(1.0, _thread.interrupt_main)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            solve()
+    finally:
+        timer.cancel()
