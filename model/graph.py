@@ -277,13 +277,14 @@ class Graph:
 
         A resident tensor written at step p (−1 for a graph input) and last read at
         step c is held at every step p < i < c, spread over all cores; at p and at c
-        it is part of the operator's own execute space.
+        it is part of the operator's own execute space. One written in parts (concat)
+        is held whole from its first part.
         """
         resident = {t.name: t for t in self.tensors if t.home is Home.CHIP}
         producer = dict.fromkeys(resident, -1)
         last = dict.fromkeys(resident, -1)
         for step, operator in enumerate(self.operators):
-            if operator.einsum.output.tensor in resident:
+            if producer.get(operator.einsum.output.tensor) == -1:
                 producer[operator.einsum.output.tensor] = step
             for access in operator.einsum.inputs:
                 if access.tensor in resident:

@@ -364,6 +364,17 @@ def test_concat_copies_each_part_once(files: Any) -> None:
     assert {o.einsum.output.tensor for o in graph.operators} == {"y"}
 
 
+def test_what_is_written_in_parts_is_held_from_its_first_part(files: Any) -> None:
+    nodes = [
+        node("Concat", ["x", "z", "u"], ["c"], axis=1),
+        node("Relu", ["c"], ["y"]),
+    ]
+    graph = files.read(nodes, {"x": (2, 3), "z": (2, 5), "u": (2, 4)}, "y").graph
+    # bytes on one core: z 20, u 16, c 48. Step 0 holds z and u, 1 holds u and c,
+    # 2 holds c, 3 reads it.
+    assert graph.held_bytes(1) == (20 + 16, 16 + 48, 48, 0)
+
+
 def test_split_copies_each_part_once(files: Any) -> None:
     nodes = [
         node("Split", ["x", "sizes"], ["a", "b"], axis=1),
