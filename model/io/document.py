@@ -13,6 +13,7 @@ from elkhound.model.errors import BadInputError
 from elkhound.model.io.yaml_reader import parse_yaml
 
 KeyPath = tuple[str | int, ...]
+_PLAIN_KEY = re.compile(r"[\w.-]{1,60}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,10 @@ class Document:
         hint: str = "",
         code: str = "bad-file",
     ) -> NoReturn:
-        """Raise the error of what stands at a key path."""
-        raise BadInputError(message, code=code, where=self.where(key_path), hint=hint)
+        """Raise the error of what stands at a key path, as one line."""
+        raise BadInputError(
+            _one_line(message), code=code, where=self.where(key_path), hint=hint
+        )
 
     def at(self, key_path: KeyPath) -> object:
         """Return the value at a key path, None where there is none."""
@@ -80,7 +83,8 @@ class Document:
         spelt = ""
         for depth, key in enumerate(key_path, start=1):
             if isinstance(key, str):
-                spelt += f".{key}" if spelt else key
+                word = key if _PLAIN_KEY.fullmatch(key) else show(key)
+                spelt += f".{word}" if spelt else word
                 continue
             spelt += f"[{key}]"
             item = self.at(key_path[:depth])
@@ -98,6 +102,11 @@ def show(value: object) -> str:
     text = repr(value)
     text = {"None": "null", "True": "true", "False": "false"}.get(text, text)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _one_line(message: str) -> str:
+    """Escape what names in a message may hold: line breaks, lone surrogates."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
 
 
 def read_document(path: str | Path) -> Document:

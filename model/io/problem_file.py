@@ -225,10 +225,10 @@ def _operator(
 ) -> ScheduleOperator:
     place = ("operators", index)
     if (model.options is None) == (model.option_set is None):
+        amount = "both" if model.options is not None else "none"
         document.refuse(
-            f"{document.spell(place)} has "
-            f"{'neither' if model.options is None else 'both'} options and option_set, "
-            "must have one of them",
+            f"{document.spell(place)} has {amount} of options and option_set, must "
+            "have one",
             place,
         )
     if model.options is not None:

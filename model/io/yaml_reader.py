@@ -77,7 +77,7 @@ class _Builder:
             if self._documents > 1:
                 self.refuse("holds a second document; one is expected")
         elif isinstance(event, yaml.AliasEvent):
-            self.refuse(f"alias *{event.anchor} is not accepted; write the value out")
+            self.refuse(f"alias {event.anchor!r} is not accepted; write the value out")
         elif isinstance(event, yaml.CollectionEndEvent):
             self._close()
         elif isinstance(event, yaml.NodeEvent):
@@ -86,7 +86,7 @@ class _Builder:
     def _node(self, event: yaml.NodeEvent) -> None:
         tag = getattr(event, "tag", None)
         if tag is not None and tag != "!":
-            self.refuse(f"tag {tag} is not accepted; write the plain value")
+            self.refuse(f"tag {tag!r} is not accepted; write the plain value")
         awaits_key = bool(self._open) and (
             isinstance(self._open[-1], dict) and self._keys[-1] is None
         )

@@ -216,8 +216,8 @@ def test_options_without_a_plan_number_get_unused_ones(tmp_path: Path) -> None:
         pytest.param(
             '"layer": 0',
             '"option_set": 0',
-            "p.json:4: operators[0] 'op0' has both options and option_set, "
-            "must have one of them",
+            "p.json:4: operators[0] 'op0' has both of options and option_set, "
+            "must have one",
             id="options twice",
         ),
     ],
@@ -271,6 +271,23 @@ def test_a_bad_allocation_problem_is_refused_in_one_line(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     assert refusal(tmp_path, ALLOCATION.replace(old, new), "a.yaml") == message
+
+
+def test_names_with_line_breaks_keep_the_message_on_one_line(tmp_path: Path) -> None:
+    text = SCHEDULE.replace('"op1"', '"op\\n1"').replace(
+        '"execute_bytes": 12, "preload_bytes": 0',
+        '"execute_bytes": 12, "preload_bytes": 1',
+    )
+    assert refusal(tmp_path, text).endswith(
+        "operator op\\n1: some options preload and some do not"
+    )
+
+
+def test_odd_keys_are_quoted(tmp_path: Path) -> None:
+    text = SCHEDULE.replace('"layer"', '"la\\nyer"')
+    assert refusal(tmp_path, text) == (
+        "p.json:4: unknown key operators[0] 'op0'.'la\\nyer' (did you mean layer?)"
+    )
 
 
 def test_an_option_set_beyond_the_last_is_refused(tmp_path: Path) -> None:
