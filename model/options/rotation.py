@@ -65,12 +65,17 @@ def sharing(shape: Shape, splits: Integers) -> list[Integers]:
     return result
 
 
-def rotation_counts(shape: Shape, splits: Integers) -> Integers:
+def rotation_counts(shape: Shape, splits: Integers, tiles: Integers) -> Integers:
     """Return an upper limit on the rotation plans of each split."""
     counts = np.ones(len(splits), dtype=np.int64)
     table = divisors_up_to(int(splits.prod(axis=1).max(initial=1)))
     for access, shared in zip(shape.einsum.inputs, sharing(shape, splits), strict=True):
-        counts = counts * table.tuples(len(access.dimensions))[shared]
+        apart = np.ones_like(counts)
+        for place, name in enumerate(shape.names):
+            if name in access.dimensions:
+                apart *= np.minimum(table.count[shared], tiles[:, place])
+        together = table.tuples(len(access.dimensions))[shared]
+        counts = counts * np.minimum(apart, together)
     return counts
 
 

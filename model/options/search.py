@@ -167,7 +167,7 @@ def execute_front(
     """
     front: Candidates | None = None
     tiles = _tiles(shape, splits)
-    for rows in _chunks(rotation_counts(shape, splits)):
+    for rows in _chunks(rotation_counts(shape, splits, tiles)):
         plans = rotations(shape, splits[rows], tiles[rows])
         found = _candidates(shape, chip, device, splits[rows], plans)
         front = _best(found if front is None else front.join(found))
