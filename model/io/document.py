@@ -241,6 +241,8 @@ def _json_lines_up_to(text: str, key_path: KeyPath) -> dict[KeyPath, int]:
     """Return the lines of a path and its ancestors."""
     wanted = {key_path[:depth] for depth in range(1, len(key_path) + 1)}
     lines: dict[KeyPath, int] = {}
+    if not wanted:
+        return lines
     for path, line in _json_keys(text):
         if path in wanted:
             lines[path] = line

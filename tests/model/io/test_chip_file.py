@@ -243,6 +243,7 @@ def test_crossing_factor_below_one_is_refused(tmp_path: Path) -> None:
     [
         pytest.param("a: [1\nb: 2", "c.yaml:2: is not YAML: ", id="syntax"),
         pytest.param("- 1\n- 2", "c.yaml:1: holds a list, must be a", id="list"),
+        pytest.param("'}'", "c.yaml:1: holds '}', must be a mapping", id="text"),
         pytest.param("", "c.yaml:1: holds nothing, must be a mapping", id="empty"),
         pytest.param("a: 1\n--- \nb: 2", "c.yaml:2: holds a second", id="documents"),
         pytest.param("a: &x 1\nb: *x", "c.yaml:2: alias 'x' is not", id="alias"),
