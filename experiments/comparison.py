@@ -88,7 +88,7 @@ class Observer(Protocol):
     """Who wants to know how far a comparison is."""
 
     def started(self, method: str) -> None:
-        """Hear that a method starts."""
+        """Hear that a method starts, or the computation of ``bounds``."""
 
     def finished(self, method: str, table: Table) -> None:
         """Get the table so far, the method included."""
@@ -147,6 +147,7 @@ def compare(
     run = _Run(kind, problem, chip, limits or Limits(), names)
     hears = observer or Silent()
     try:
+        hears.started("bounds")
         run.find_bounds()
         for variant in sorted(chosen, key=lambda v: list(Role).index(v.entry.role)):
             hears.started(variant.text)
@@ -327,4 +328,4 @@ def _reason(outcome: Outcome) -> str:
     said: Mapping[str, Any] = result.statistics
     if "reason" in said:
         return str(said["reason"])
-    return "" if result.bound is not None else "no plan found within the limits"
+    return "" if result.bound is not None else "no plan found"

@@ -341,7 +341,7 @@ def test_no_plan_in_time_is_said(
     monkeypatch.setitem(SCHEDULE, "slow", answering(nothing))
     said = say("compare", problem_file, "--methods", "slow", "--no-plots")
     assert said.status == 4
-    assert "slow: no plan found within the limits" in said.out
+    assert "slow: no plan found" in said.out
 
 
 def test_a_problem_name_with_markup_is_printed_as_it_is(say: Say) -> None:
