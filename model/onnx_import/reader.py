@@ -120,7 +120,7 @@ def _source(path: Path, answer: dict[str, Any]) -> Source:
         else:
             nodes.append(_node(raw, answer["opsets"]))
     return Source(
-        name=answer["name"] or path.stem,
+        name=path.stem,
         nodes=tuple(nodes),
         inputs=tuple(
             _declared(raw) for raw in answer["inputs"] if raw["name"] not in constants

@@ -128,7 +128,7 @@ class Source:
     Parameters
     ----------
     name : str
-        Name of the graph, or of the file.
+        Name of the file, without its ending: graphs are called torch_jit or main.
     nodes : tuple of Node
         In file order; local functions inlined, Constant nodes moved to `constants`.
     inputs : tuple of Declared

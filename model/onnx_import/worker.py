@@ -262,7 +262,6 @@ def read(path: str, bind: dict[str, int]) -> Json:
             "values": None,
         }
     return {
-        "name": graph.name,
         "opsets": opsets,
         "inputs": inputs,
         "outputs": [value.name for value in graph.output],

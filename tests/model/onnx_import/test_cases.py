@@ -70,6 +70,16 @@ def test_the_attention_head_streams_its_projections_and_keeps_the_rest() -> None
     assert report.graph.streamed_bytes(scores) == 0
 
 
+def test_weights_in_constant_nodes_are_weights() -> None:
+    # The file has no initializer: 53 kernels and a matrix come from Constant nodes.
+    # It leaves its image's height and width open under one name, and writes −1 for
+    # the batch.
+    bind = {"x[0]": 1, "?": 48}
+    graph = import_onnx(CASES / "ppocr_cls_v2.onnx", bind=bind).graph
+    weighted = [o for o in graph.operators if o.einsum.macs and graph.streamed_bytes(o)]
+    assert len(weighted) == 54
+
+
 def test_resnet18_streams_its_weights_once() -> None:
     graph = import_onnx(CASES / "resnet18_extdata_missing.onnx").graph
     # 11,684,712 parameters of fp32, batch norms folded into the convolutions
