@@ -25,6 +25,10 @@ from elkhound.solvers.backends.milp_model import (
 
 _STDOUT = threading.Lock()
 
+# Coefficients reach millions of cycles: at HiGHS's own 1e-6, a nearly integral
+# variable hides several of them.
+_FEASIBILITY = 1e-9
+
 
 @cache
 def version() -> str:
@@ -63,7 +67,11 @@ def run(
 
     version()  # the banner, if it has not been swallowed yet
     highspy.Highs.resetGlobalScheduler(True)  # or another thread count is refused
-    options: dict[str, Any] = {"random_seed": limits.seed % 2**31}
+    options: dict[str, Any] = {
+        "random_seed": limits.seed % 2**31,
+        "mip_feasibility_tolerance": _FEASIBILITY,
+        "primal_feasibility_tolerance": _FEASIBILITY,
+    }
     if limits.deterministic_work is not None:
         options["mip_max_nodes"] = int(limits.deterministic_work)
     solver = pulp.HiGHS(
