@@ -163,15 +163,15 @@ def earliest_gates(
     streaming = problem.streaming
     gates: list[int | None] = [None] * len(chosen)
     gate = issued_bytes = position = 0
-    # (i, largest S_j that fits at i) for i ≥ gate, without those that another, later
-    # and tighter one makes redundant.
+    # (i, largest S_j that fits at i), without those that a later and tighter one makes
+    # redundant; the tightest comes first.
     rows: deque[tuple[int, int]] = deque()
     for j, option in enumerate(chosen):
         if problem.operators[j].streams:
             issued_bytes += option.preload_bytes
             if limit is not None and position >= limit:
                 gate = max(gate, streaming[position - limit])
-            while rows and (rows[0][1] < issued_bytes or rows[0][0] < gate):
+            while rows and rows[0][1] < issued_bytes:
                 gate = max(gate, rows.popleft()[0] + 1)
             gates[j] = gate
             position += 1

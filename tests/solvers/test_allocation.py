@@ -87,8 +87,30 @@ def test_exact_methods_agree(case: AllocationProblem) -> None:
 
 
 @given(problems(largest=10**4))
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=200)
 def test_the_programme_finds_what_brute_force_finds(case: AllocationProblem) -> None:
+    dp = checked(case, KnapsackDp().solve(case, limits()))
+    assert dp.objective == BruteForce().solve(case, limits()).objective
+
+
+@st.composite
+def close_calls(draw: st.DrawFn) -> AllocationProblem:
+    """Draw items whose cycles fall one for one with bytes, give or take 2.
+
+    Every choice then costs nearly the same, and the last cycle is hard to find.
+    """
+    point = st.tuples(st.integers(0, 20), st.integers(0, 2))
+    drawn = draw(
+        st.lists(st.lists(point, min_size=2, max_size=4), min_size=4, max_size=5)
+    )
+    items = [[(size, 20 - size + extra) for size, extra in points] for points in drawn]
+    most = sum(max(size for size, _ in points) for points in items)
+    return problem(draw(st.integers(most // 3, most)), *items)
+
+
+@given(close_calls())
+@settings(derandomize=True, deadline=None, max_examples=300)
+def test_the_programme_misses_not_one_cycle(case: AllocationProblem) -> None:
     dp = checked(case, KnapsackDp().solve(case, limits()))
     assert dp.objective == BruteForce().solve(case, limits()).objective
 
@@ -209,12 +231,18 @@ def test_inexact_cycle_granules_cost_cp_sat_at_most_the_rounding() -> None:
     assert result.rounding_error > 0
 
 
-def test_inexact_byte_granules_cost_cp_sat_the_proof() -> None:
+@pytest.mark.parametrize(
+    ("spare", "optimum"),
+    [
+        pytest.param(1, 2, id="just-fits"),  # both large options: 1 + 1
+        pytest.param(0, 4, id="one-byte-short"),  # rounded down it would fit: 1 + 3
+    ],
+)
+def test_inexact_byte_granules_cost_cp_sat_the_proof(spare: int, optimum: int) -> None:
     far = 2**33
-    case = problem(far + 1, [(far, 1), (0, 5)], [(1, 1), (0, 3)])
+    case = problem(far + spare, [(far, 1), (0, 5)], [(1, 1), (0, 3)])
     result = checked(case, CpSat().solve(case, limits()))
     assert result.status is Status.FEASIBLE
     assert result.bound is None
     assert result.objective is not None
-    # The optimum takes both large ones: 2 cycles.
-    assert result.objective - 2 <= result.rounding_error
+    assert 0 <= result.objective - optimum <= result.rounding_error
