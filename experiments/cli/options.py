@@ -16,7 +16,6 @@ from elkhound.model.limits import Limits
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CONTENTION_RULES = ("none", "stretch", "charge")
-PHASES = ("decode", "prefill", "training")
 
 
 class OneOf(click.ParamType):  # type: ignore[type-arg]
@@ -152,7 +151,7 @@ def graph_flags(function: Function) -> Function:
         ),
         click.option(
             "--phase",
-            type=OneOf(*PHASES),
+            metavar="NAME",
             help="Phase of a built-in workload.  [default: decode]",
         ),
         click.option(

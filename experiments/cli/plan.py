@@ -52,12 +52,7 @@ def command(
     from elkhound.experiments.methods import Role, variant
     from elkhound.experiments.source import read_source
 
-    if output.is_dir() or not output.parent.is_dir():
-        raise BadInputError(
-            "cannot be written: no such directory, or a directory itself",
-            code="unwritable",
-            where=str(output),
-        )
+    _require_writable(output)
     source = read_source(model, options.model_flags(values))
     kind = kind_of(source.problem)
     if variant(method, kind.registry).entry.role is Role.BOUND:
@@ -79,3 +74,18 @@ def command(
         progress.say(f"wrote {output}")
     print_result(table, None, as_json)
     context.exit(table.exit_status)
+
+
+def _require_writable(output: Path) -> None:
+    """Refuse a place where the plan could not be written after a long search."""
+    existed = output.exists()
+    try:
+        output.open("a").close()
+    except OSError as error:
+        raise BadInputError(
+            f"cannot be written: {error.strerror}",
+            code="unwritable",
+            where=str(output),
+        ) from error
+    if not existed:
+        output.unlink()

@@ -137,7 +137,17 @@ def edited(**changes: Any) -> str:
         pytest.param(
             ["plan", "three.json", "--method", "static", "--output", "no/p.json"],
             "no/p.json: cannot be written",
-            id="output",
+            id="output in no directory",
+        ),
+        pytest.param(
+            ["plan", "three.json", "--method", "static", "--output", "/proc/p.json"],
+            "/proc/p.json: cannot be written",
+            id="output that cannot be written",
+        ),
+        pytest.param(
+            ["compare", "llama-2-13b", "--bind", "batch=1,seq=8", "--phase", "decod"],
+            "phase 'decod' does not exist (did you mean decode?)",
+            id="phase",
         ),
         pytest.param(
             ["allocate", "three.json"],
