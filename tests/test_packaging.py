@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import doctest
 import importlib
 import importlib.metadata
 import pkgutil
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+# distribution -> the required one whose interface it is part of
+BROUGHT_ALONG = {"protobuf": "onnx", "pydantic_core": "pydantic"}
 ROOMS = ("experiments", "heuristics", "model", "simpy_chip", "solvers")
 
 
@@ -83,6 +88,32 @@ def test_the_command_is_where_the_entry_point_says(
     target = script.split(" = ")[1]
     entry = importlib.metadata.EntryPoint("elkhound", target, "console_scripts")
     assert callable(entry.load())
+
+
+def third_party_imports() -> set[str]:
+    names = set()
+    for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module.split(".")[0])
+    return names - set(sys.stdlib_module_names) - {"elkhound"}
+
+
+def test_every_library_that_is_imported_is_required(
+    setup_cfg: configparser.ConfigParser,
+) -> None:
+    required = {
+        re.split(r"[<>=]", line)[0].lower()
+        for line in setup_cfg["options"]["install_requires"].split()
+    }
+    distributions = importlib.metadata.packages_distributions()
+    brought_by = {
+        name: {BROUGHT_ALONG.get(d, d).lower() for d in distributions[name]}
+        for name in third_party_imports()
+    }
+    assert {n: d for n, d in brought_by.items() if not d & required} == {}
 
 
 @pytest.mark.parametrize("module", modules())
