@@ -22,6 +22,7 @@ from elkhound.solvers.backends.milp_model import (
     settle,
     statistics,
 )
+from elkhound.solvers.backends.stopwatch import Stopwatch
 
 _STDOUT = threading.Lock()
 
@@ -65,6 +66,7 @@ def run(
     """Minimise a model; see `elkhound.solvers.backends.pulp.run`."""
     import highspy
 
+    stopwatch = Stopwatch(seconds)
     version()  # the banner, if it has not been swallowed yet
     highspy.Highs.resetGlobalScheduler(True)  # or another thread count is refused
     options: dict[str, Any] = {
@@ -79,7 +81,6 @@ def run(
         gapRel=limits.relative_gap,
         gapAbs=absolute_gap,
         threads=limits.workers,
-        timeLimit=seconds,
         **options,
     )
     solver.createAndConfigureSolver(model.lp)
@@ -87,6 +88,7 @@ def run(
     highs = model.lp.solverModel
     if start is not None:
         _set_start(model, start)
+    highs.setOptionValue("time_limit", max(0.01, stopwatch.remaining_seconds))
     highs.HandleUserInterrupt = True
     run_interruptibly(highs.run, highs.cancelSolve)
     return _read(model)

@@ -65,23 +65,18 @@ class CpSat:
             reduced = reduce(problem)
             amounts = amounts_of(reduced.problem)
             model = self._build(problem, reduced, amounts, start, stopwatch)
-            left = stopwatch.remaining_seconds
-            answer = cp_sat.run(model.model, limits, left)
+            stopwatch.check()
         except OutOfTime:
             statistics = {"stopped": "while building the model"}
             return report(unsolved, stopwatch, start, statistics=statistics)
+        answer = cp_sat.run(model.model, limits, stopwatch.remaining_seconds)
         found = None
         if answer.solution:
             found = _read(problem, reduced, amounts, model, answer)
-        if answer.status is Status.INFEASIBLE:
-            if start is not None:
-                raise ContradictionError(
-                    f"{self.name}: CP-SAT calls a problem infeasible that has a plan "
-                    f"of {start.value} cycles"
-                )
-            proved = amounts.exact
-            return report(
-                unsolved, stopwatch, infeasible=proved, statistics=answer.statistics
+        if answer.status is Status.INFEASIBLE and amounts.exact:
+            # Every operator fits by itself (`misfit`), and so does the start.
+            raise ContradictionError(
+                f"{self.name}: CP-SAT calls a problem infeasible that has a plan"
             )
         unsolved = replace(unsolved, rounding_error=amounts.rounding_error(problem))
         return report(

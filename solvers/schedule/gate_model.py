@@ -167,9 +167,9 @@ class GateModel:
         if limit is None:
             return
         for i in range(self.count):
-            self.model.add(
-                sum(self.gate_literals[j, i] for j in self.may_wait(i)) <= limit
-            )
+            waiting = [self.gate_literals[j, i] for j in self.may_wait(i)]
+            if len(waiting) > limit:
+                self.model.add(sum(waiting) <= limit)
 
     def _lengthen_executes(self) -> None:
         """D_i by the contention rule."""

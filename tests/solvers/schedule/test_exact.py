@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -245,6 +246,16 @@ def test_sizes_beyond_two_to_the_31_are_rounded_and_nothing_is_claimed() -> None
     assert judge(instance, result.plan).objective == result.objective
 
 
+def test_a_plan_that_only_rounding_forbids_is_kept() -> None:
+    # 2^33 + 1 bytes fill the SRAM to the byte; in granules the operator is too large.
+    exactly = 2**33 + 1
+    instance = problem(option(exactly, 7, h=10, t=20), sram_bytes=exactly)
+    assert CpSat().solve(instance, limits()).status is Status.UNKNOWN
+    start = Schedule((0,), (0,))
+    result = CpSat().solve(instance, limits(warm_start=start))
+    assert (result.status, result.objective) == (Status.FEASIBLE, 30)
+
+
 @pytest.mark.parametrize("rule", Contention)
 def test_times_beyond_two_to_the_31_are_rounded_within_the_stated_error(
     rule: Contention,
@@ -346,3 +357,17 @@ def test_results_carry_what_a_report_needs() -> None:
         assert result.bound is not None
         assert result.bound.order == IDENTITY
         assert result.bound.contention is OVERTAKING.contention
+
+
+@pytest.mark.parametrize("ending", ["lp", "mps"])
+def test_the_phase_model_is_written_for_other_solvers(
+    tmp_path: Path, ending: str
+) -> None:
+    target = tmp_path / f"model.{ending}"
+    Milp().export(OVERTAKING, target)
+    assert "u_2_0" in target.read_text()
+
+
+def test_a_model_is_written_in_known_formats_only(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"model\.xlsx: .* \.lp or \.mps"):
+        Milp().export(OVERTAKING, tmp_path / "model.xlsx")
