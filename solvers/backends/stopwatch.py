@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 
@@ -17,7 +18,7 @@ class Stopwatch:
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
         self._wall_start = time.monotonic()
-        self._cpu_start = time.process_time()
+        self._cpu_start = _cpu_seconds()
 
     @property
     def wall_seconds(self) -> float:
@@ -26,8 +27,8 @@ class Stopwatch:
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU seconds of all threads of this process since the start."""
-        return time.process_time() - self._cpu_start
+        """CPU seconds since the start: all threads, and programs that have ended."""
+        return _cpu_seconds() - self._cpu_start
 
     @property
     def remaining_seconds(self) -> float:
@@ -49,6 +50,11 @@ class Stopwatch:
         """
         if self.expired:
             raise OutOfTime
+
+
+def _cpu_seconds() -> float:
+    spent = os.times()
+    return time.process_time() + spent.children_user + spent.children_system
 
 
 class OutOfTime(Exception):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import _thread
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -266,3 +268,14 @@ def test_ctrl_c_ends_a_real_search(solve: Callable[[], None]) -> None:
             solve()
     finally:
         timer.cancel()
+
+
+def test_no_solver_library_loads_before_a_method_needs_it() -> None:
+    code = (
+        "import sys, elkhound.solvers.schedule.bounds, elkhound.solvers.backends;"
+        "print([m for m in ('ortools', 'pulp', 'highspy') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
