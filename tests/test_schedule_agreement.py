@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from random import Random
 
 import pytest
 from oracles.cases import GROUPS, Group
@@ -19,7 +21,12 @@ from elkhound.model.instances import (
 from elkhound.model.limits import Limits
 from elkhound.model.referee import judge
 from elkhound.model.result import Method, OrderClass, Result, Status
-from elkhound.model.schedule import Contention, Schedule, ScheduleProblem
+from elkhound.model.schedule import (
+    Contention,
+    Schedule,
+    ScheduleOption,
+    ScheduleProblem,
+)
 from elkhound.solvers.allocation import KnapsackDp
 from elkhound.solvers.schedule.bounds import best_bounds
 from elkhound.solvers.schedule.brute_force import BruteForce
@@ -143,6 +150,69 @@ def test_each_hand_made_problem_defeats_the_idea_it_is_made_for(
         objective = solve(HEURISTICS[heuristic](), made).objective
         assert objective is not None
         assert objective > 1.5 * least
+
+
+def lengthened(problem: ScheduleProblem, factor: int, seed: int) -> ScheduleProblem:
+    """Durations some factor longer, no two by the same."""
+    random = Random(seed)
+
+    def longer(cycles: int) -> int:
+        return cycles * factor + random.randrange(factor) if cycles else 0
+
+    def option(o: ScheduleOption) -> ScheduleOption:
+        preload, execute = longer(o.preload_cycles), longer(o.execute_cycles)
+        return ScheduleOption(
+            o.execute_plan,
+            o.execute_bytes,
+            o.preload_bytes,
+            preload,
+            min(preload, longer(o.preload_link_cycles)),
+            execute,
+            min(execute, longer(o.execute_link_cycles)),
+        )
+
+    operators = tuple(
+        replace(operator, options=tuple(map(option, operator.options)))
+        for operator in problem.operators
+    )
+    return replace(problem, operators=operators)
+
+
+@pytest.mark.parametrize(
+    ("factor", "seed", "family"),
+    [
+        pytest.param(1_000_003, 5, "link-bound", id="bound-4-percent-too-high"),
+        pytest.param(1_000_003, 4, "hbm-bound", id="called-unbounded"),
+        pytest.param(1_000_003, 30, "hbm-bound", id="wrong-at-16-million-ticks"),
+        pytest.param(3_000_017, 19, "tight-sram", id="wrong-optimum"),
+        pytest.param(1, 19, "tight-sram", id="short"),
+    ],
+)
+@each_order
+def test_no_bound_exceeds_a_plan_however_long_the_durations(
+    factor: int, seed: int, family: str, order: OrderClass
+) -> None:
+    """Given durations of 10^8 cycles, HiGHS called wrong values optimal."""
+    rule = [Contention.STRETCH, Contention.CHARGE][seed % 2]
+    short = random_schedule(
+        seed, 6, family, options=(2, 1), contention=rule, link_stretch_permille=977
+    )
+    problem = lengthened(short, factor, seed)
+    results = [
+        method.solve(problem, Limits(seconds=60, workers=2))
+        for method in (CpSat(order=order), Milp(order=order))
+    ]
+    values = [result.objective for result in results]
+    least = min(value for value in values if value is not None)
+    for result in results:
+        assert result.plan is not None
+        assert judge(problem, result.plan).objective == result.objective
+        assert result.bound is not None
+        # a plan and a bound each err by what rounding may cost
+        assert result.bound.value <= least
+        assert least - result.bound.value <= 2 * result.rounding_error
+        assert result.objective is not None
+        assert result.objective - least <= result.rounding_error
 
 
 LARGER = [

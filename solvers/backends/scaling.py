@@ -12,6 +12,10 @@ ACTIVITY_LIMIT = 2**31
 """No linear constraint may reach this: CP-SAT's presolve has been seen to overflow
 and to call wrong plans optimal."""
 
+FLOAT_LIMIT = 2**22
+"""What the largest linear constraint of a MILP may reach. With durations beyond it,
+HiGHS has been seen to call bounds proved that lie above known plans."""
+
 _FIRST_COARSE_UNIT = 64
 
 
@@ -40,7 +44,9 @@ class Unit:
         return amount // self.size
 
 
-def unit_for(amounts: Iterable[int], worst_activity: int) -> Unit:
+def unit_for(
+    amounts: Iterable[int], worst_activity: int, limit: int = ACTIVITY_LIMIT
+) -> Unit:
     """Return the finest safe unit: the gcd, else 64, 128, … until nothing overflows.
 
     Parameters
@@ -50,6 +56,8 @@ def unit_for(amounts: Iterable[int], worst_activity: int) -> Unit:
         may be rounded down without loss once all amounts share a divisor.
     worst_activity : int
         The largest activity of any linear constraint, in bytes or cycles.
+    limit : int
+        What no activity may reach, in units.
 
     Examples
     --------
@@ -62,7 +70,7 @@ def unit_for(amounts: Iterable[int], worst_activity: int) -> Unit:
     size = divisor
     coarse = _FIRST_COARSE_UNIT
     # Half the limit: rounding up adds less than one unit to each of many terms.
-    while worst_activity // size >= ACTIVITY_LIMIT // 2:
+    while worst_activity // size >= limit // 2:
         size = coarse if coarse > divisor else divisor
         coarse *= 2
     return Unit(size, exact=divisor % size == 0)

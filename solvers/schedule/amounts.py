@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from elkhound.model.schedule import Contention, ScheduleProblem
-from elkhound.solvers.backends.scaling import Unit, unit_for
+from elkhound.solvers.backends.scaling import FLOAT_LIMIT, Unit, unit_for
 from elkhound.solvers.schedule.reduce import own_bytes, stretched_cycles
 
 Table = tuple[tuple[int, ...], ...]
@@ -64,12 +64,13 @@ class Amounts:
         )
 
 
-def amounts_of(problem: ScheduleProblem, *, bounded: bool = True) -> Amounts:
+def amounts_of(problem: ScheduleProblem, *, for_floats: bool = False) -> Amounts:
     """Return the problem's numbers in units in which CP-SAT cannot overflow.
 
     Sizes divide by their gcd, and so do durations: exact. Only if sums could reach
-    2^31 even then are units coarser, and the amounts rounded up; `bounded=False`
-    keeps the gcd whatever the sums, for solvers that compute with floats.
+    2^31 even then are units coarser, and the amounts rounded up. `for_floats` is for
+    MILP solvers: sizes keep their gcd whatever the sums, durations get coarser units
+    already where the whole schedule could reach `FLOAT_LIMIT`.
     """
     operators = problem.operators
     own = [[own_bytes(o) for o in p.options] for p in operators]
@@ -86,7 +87,7 @@ def amounts_of(problem: ScheduleProblem, *, bounded: bool = True) -> Amounts:
     sizes = [size for table in (own, preload) for row in table for size in row]
     # The row of step i: its own bytes and every preload's, each at its largest.
     most_bytes = max(map(max, own)) + sum(map(max, preload))
-    grain = unit_for(sizes, most_bytes if bounded else 0)
+    grain = unit_for(sizes, 0 if for_floats else most_bytes)
 
     if problem.contention is not Contention.CHARGE:
         x = y = [[0] * len(row) for row in t]
@@ -95,7 +96,10 @@ def amounts_of(problem: ScheduleProblem, *, bounded: bool = True) -> Amounts:
     # A row sums a few times of the whole schedule, or all options of one operator.
     whole = sum(max(row) for table in (h, y, s, x) for row in table)
     of_options = max(sum(row) for table in tables for row in table)
-    tick = unit_for(cycles, 4 * whole + of_options if bounded else 0)
+    if for_floats:
+        tick = unit_for(cycles, whole, FLOAT_LIMIT)
+    else:
+        tick = unit_for(cycles, 4 * whole + of_options)
 
     def ticks(table: list[list[int]]) -> Table:
         return tuple(tuple(tick.up(cycle) for cycle in row) for row in table)

@@ -59,7 +59,8 @@ class Milp:
         """Return the best schedule found within the limits, and a proven bound.
 
         OPTIMAL only if ⌈dual bound − tolerance⌉ reaches the plan's makespan computed
-        in integers. A warm start of the order class is never lost.
+        in integers, which it cannot where durations were rounded. A warm start of the
+        order class is never lost.
         """
         pulp.require(self.backend)
         stopwatch = Stopwatch(limits.seconds)
@@ -74,10 +75,10 @@ class Milp:
         if misfit(problem) is not None:
             return report(unsolved, stopwatch, infeasible=True)
         reduced = reduce(problem)
-        amounts = amounts_of(reduced.problem, bounded=False)
+        amounts = amounts_of(reduced.problem, for_floats=True)
         try:
             phases = PhaseModel(reduced.problem, amounts, self.order, stopwatch)
-            if start is not None:
+            if start is not None and amounts.cycles_unit.exact:
                 phases.end_by(start.value // amounts.cycles_unit.size)
             stopwatch.check()
         except OutOfTime:
@@ -91,7 +92,8 @@ class Milp:
             seconds=stopwatch.remaining_seconds,
             absolute_gap=_ABSOLUTE_GAP,
         )
-        unsolved = replace(unsolved, version=answer.version)
+        error = amounts.rounding_error(problem)
+        unsolved = replace(unsolved, version=answer.version, rounding_error=error)
         if answer.status is Status.INFEASIBLE:
             raise ContradictionError(
                 f"{unsolved.method}: calls a problem infeasible in which every "
@@ -110,7 +112,7 @@ class Milp:
     def export(self, problem: ScheduleProblem, path: Path) -> None:
         """Write the model as `.lp` or `.mps`; every operator must fit."""
         reduced = reduce(problem)
-        amounts = amounts_of(reduced.problem, bounded=False)
+        amounts = amounts_of(reduced.problem, for_floats=True)
         phases = PhaseModel(reduced.problem, amounts, self.order, Stopwatch(math.inf))
         phases.model.write(path)
 
@@ -141,10 +143,11 @@ class Milp:
     def _bound(
         self, problem: ScheduleProblem, amounts: Amounts, answer: MilpAnswer
     ) -> Bound | None:
-        """Return ⌈dual bound − tolerance⌉, in cycles."""
+        """Return ⌈dual bound − tolerance⌉ in cycles, less the rounding error."""
         if answer.bound is None:
             return None
         tolerance = _BOUND_TOLERANCE + _RELATIVE_TOLERANCE * abs(answer.bound)
         ticks = max(0, math.ceil(answer.bound - tolerance))
-        value = ticks * amounts.cycles_unit.size
+        error = amounts.rounding_error(problem)
+        value = max(0, ticks * amounts.cycles_unit.size - error)
         return Bound(value, BoundKind.PROOF, self.order, problem.contention)
