@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from elkhound.model.allocation import Allocation, AllocationProblem
-from elkhound.model.allocation import chosen as chosen_sizes
+from elkhound.model.allocation import Allocation, AllocationProblem, total_cycles
 from elkhound.model.limits import Limits
 from elkhound.model.result import OrderClass, Result, Status
 from elkhound.model.schedule import Schedule, ScheduleProblem
@@ -109,11 +108,7 @@ def allocation_result(
         method=method,
         status=Status.INFEASIBLE if plan is None else Status.FEASIBLE,
         plan=plan,
-        objective=(
-            None
-            if plan is None
-            else sum(option.cycles for option in chosen_sizes(problem, plan))
-        ),
+        objective=(None if plan is None else total_cycles(problem, plan)),
         seed=limits.seed,
         wall_seconds=clock.wall_seconds,
         cpu_seconds=clock.cpu_seconds,

@@ -95,3 +95,8 @@ def chosen(problem: AllocationProblem, plan: Allocation) -> list[AllocationOptio
         item.options[index]
         for item, index in zip(problem.items, plan.options, strict=True)
     ]
+
+
+def total_cycles(problem: AllocationProblem, plan: Allocation) -> int:
+    """Return what a plan is worth: the cycles of all options taken."""
+    return sum(option.cycles for option in chosen(problem, plan))

@@ -10,8 +10,8 @@ from elkhound.model.allocation import (
     Allocation,
     AllocationItem,
     AllocationProblem,
-    chosen,
     pareto,
+    total_cycles,
 )
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
@@ -48,7 +48,7 @@ class CpSat:
         objective = bound = None
         status = answer.status
         if plan is not None:
-            objective = sum(option.cycles for option in chosen(problem, plan))
+            objective = total_cycles(problem, plan)
             bound = model.bound(answer)
             proved = bound is not None and bound >= objective
             status = Status.OPTIMAL if proved else Status.FEASIBLE

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import math
 
-from elkhound.model.allocation import Allocation, AllocationProblem, chosen, pareto
+from elkhound.model.allocation import (
+    Allocation,
+    AllocationProblem,
+    chosen,
+    pareto,
+    total_cycles,
+)
+from elkhound.model.errors import ContradictionError
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
 from elkhound.solvers.allocation.warm_start import on_pareto_lists
@@ -51,13 +58,17 @@ class Milp:
             absolute_gap=0.9,
             start=None if start is None else model.values(start),
         )
-        plan = model.plan(answer)
+        plan = _better(problem, start, model.plan(answer))
         objective = None
         status = answer.status
         bound = _integral(answer.bound)
         if plan is not None:
-            objective = sum(option.cycles for option in chosen(problem, plan))
-            bound = None if bound is None else min(bound, objective)
+            objective = total_cycles(problem, plan)
+            if bound is not None and bound > objective:
+                raise ContradictionError(
+                    f"{self.name}: its bound {bound} lies above a plan of "
+                    f"{objective} cycles"
+                )
             status = Status.OPTIMAL if bound == objective else Status.FEASIBLE
         elif status is not Status.INFEASIBLE:
             status = Status.UNKNOWN
@@ -129,6 +140,14 @@ class _Model:
         plan = Allocation(tuple(_taken(choices, answer) for choices in self.x))
         taken = sum(option.size_bytes for option in chosen(self.problem, plan))
         return plan if taken <= self.problem.capacity_bytes else None
+
+
+def _better(
+    problem: AllocationProblem, start: Allocation | None, found: Allocation | None
+) -> Allocation | None:
+    """Return the plan with fewer cycles: a warm start is never lost."""
+    plans = [plan for plan in (found, start) if plan is not None]
+    return min(plans, key=lambda plan: total_cycles(problem, plan), default=None)
 
 
 def _taken(choices: dict[int, pulp.Variable], answer: pulp.MilpAnswer) -> int:

@@ -12,10 +12,12 @@ from elkhound.model.allocation import (
     AllocationOption,
     AllocationProblem,
 )
+from elkhound.model.errors import ContradictionError
 from elkhound.model.limits import Limits
 from elkhound.model.referee import judge_allocation
 from elkhound.model.result import Method, Result, Status
 from elkhound.solvers.allocation import BruteForce, CpSat, KnapsackDp, Milp
+from elkhound.solvers.backends import pulp
 
 Solver = Method[AllocationProblem, Allocation]
 
@@ -246,3 +248,17 @@ def test_inexact_byte_granules_cost_cp_sat_the_proof(spare: int, optimum: int) -
     assert result.bound is None
     assert result.objective is not None
     assert 0 <= result.objective - optimum <= result.rounding_error
+
+
+def test_a_bound_above_its_own_plan_is_a_contradiction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # One item of 5 cycles; the solver takes it and says that 7 is proved.
+    problem = AllocationProblem(10, (AllocationItem("a", (AllocationOption(10, 5),)),))
+
+    def lie(*_: object, **__: object) -> pulp.MilpAnswer:
+        return pulp.MilpAnswer(Status.OPTIMAL, 5.0, 7.0, {"x_0_0": 1.0}, {}, "liar")
+
+    monkeypatch.setattr(pulp, "run", lie)
+    with pytest.raises(ContradictionError, match="bound 7 lies above a plan of 5"):
+        Milp().solve(problem, Limits(workers=1))
