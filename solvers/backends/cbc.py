@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 from functools import cache
@@ -14,6 +16,7 @@ import pulp
 
 from elkhound.model.limits import Limits, Plan
 from elkhound.model.result import Status
+from elkhound.solvers.backends.interrupt import run_interruptibly
 from elkhound.solvers.backends.milp_model import (
     MilpAnswer,
     MilpError,
@@ -49,8 +52,9 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "cbc.log"
         nodes = limits.deterministic_work
+        started = Path(folder) / "pid"
         solver = pulp.COIN_CMD(
-            path=program,
+            path=_launcher(Path(folder), str(program), started),
             msg=False,
             gapRel=limits.relative_gap,
             gapAbs=absolute_gap,
@@ -62,10 +66,36 @@ def run(
         )
         solver.tmpDir = folder
         try:
-            model.lp.solve(solver)
+            run_interruptibly(lambda: model.lp.solve(solver), lambda: _end(started))
         except pulp.PulpSolverError as failure:
             raise MilpError(f"CBC failed: {failure}", code="cbc") from failure
         return _read(model, log.read_text(), f"CBC {version(str(program))}")
+
+
+def _launcher(folder: Path, program: str, started: Path) -> str:
+    """Return a program that leaves its process number in `started`, then is CBC.
+
+    PuLP keeps the process it waits for to itself, and Ctrl-C must be able to end it.
+    """
+    if os.name != "posix":
+        return program
+    launcher = folder / "cbc"
+    launcher.write_text(
+        f"#!/bin/sh\necho $$ > {shlex.quote(str(started))}\n"
+        f'exec {shlex.quote(program)} "$@"\n'
+    )
+    launcher.chmod(0o700)
+    return str(launcher)
+
+
+def _end(started: Path) -> None:
+    """End the CBC that was started, if it was and still runs."""
+    said = started.read_text().strip() if started.exists() else ""
+    if said:
+        try:
+            os.kill(int(said), signal.SIGTERM)
+        except ProcessLookupError:
+            return
 
 
 def _read(model: Model, log: str, release: str) -> MilpAnswer:

@@ -30,6 +30,8 @@ _STDOUT = threading.Lock()
 # variable hides several of them.
 _FEASIBILITY = 1e-9
 
+_GRACE_SECONDS = 0.5  # HiGHS ends by itself at its limit, or is cancelled
+
 
 @cache
 def version() -> str:
@@ -88,9 +90,10 @@ def run(
     highs = model.lp.solverModel
     if start is not None:
         _set_start(model, start)
-    highs.setOptionValue("time_limit", max(0.01, stopwatch.remaining_seconds))
+    left = max(0.01, stopwatch.remaining_seconds)
+    highs.setOptionValue("time_limit", left)
     highs.HandleUserInterrupt = True
-    run_interruptibly(highs.run, highs.cancelSolve)
+    run_interruptibly(highs.run, highs.cancelSolve, left + _GRACE_SECONDS)
     return _read(model)
 
 

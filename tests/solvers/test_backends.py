@@ -214,6 +214,15 @@ def test_ctrl_c_stops_a_search_and_is_raised_again() -> None:
     assert stopped.is_set()
 
 
+def test_a_search_that_overlooks_its_limit_is_stopped_and_its_answer_kept() -> None:
+    stopped = threading.Event()
+
+    def search() -> str:
+        return "incumbent" if stopped.wait(30) else "never stopped"
+
+    assert run_interruptibly(search, stopped.set, seconds=0.1) == "incumbent"
+
+
 def test_what_a_search_raises_reaches_the_caller() -> None:
     def search() -> Any:
         raise ArithmeticError("from the search")
@@ -246,7 +255,7 @@ def cp_sat_market() -> None:
     cp_sat.run(model, limits(seconds=120))
 
 
-def highs_market() -> None:
+def milp_market(backend: str) -> None:
     rows, targets = market_split()
     model = pulp.Model("market")
     x = [model.binary(f"x{i}") for i in range(MARKET_SIZE)]
@@ -255,10 +264,17 @@ def highs_market() -> None:
         ends = [(1, slack[2 * i]), (-1, slack[2 * i + 1])]
         model.equal([*zip(row, x, strict=True), *ends], target)
     model.minimise((1, s) for s in slack)
-    pulp.run(model, limits(seconds=120))
+    pulp.run(model, limits(seconds=120), backend)
 
 
-@pytest.mark.parametrize("solve", [cp_sat_market, highs_market])
+@pytest.mark.parametrize(
+    "solve",
+    [
+        pytest.param(cp_sat_market, id="cp-sat"),
+        pytest.param(lambda: milp_market("highs"), id="highs"),
+        pytest.param(lambda: milp_market("cbc"), id="cbc"),
+    ],
+)
 def test_ctrl_c_ends_a_real_search(solve: Callable[[], None]) -> None:
     # The search would take its full two minutes.
     timer = threading.Timer(1.0, _thread.interrupt_main)
