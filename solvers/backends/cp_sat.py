@@ -60,7 +60,11 @@ class CpSatAnswer:
 
 
 def run(
-    model: cp_model.CpModel, limits: Limits[Plan], seconds: float | None = None
+    model: cp_model.CpModel,
+    limits: Limits[Plan],
+    seconds: float | None = None,
+    *,
+    relax: bool = True,
 ) -> CpSatAnswer:
     """Minimise (or maximise, or satisfy) a model whose objective is integral.
 
@@ -72,6 +76,8 @@ def run(
         Seconds, deterministic time, seed, workers and relative gap are used.
     seconds : float or None
         What is left of `limits.seconds`; None for all of it.
+    relax : bool
+        Whether the search keeps a linear relaxation.
 
     Raises
     ------
@@ -85,6 +91,8 @@ def run(
     check_activity(model)
     solver = cp_model.CpSolver()
     configure(solver, limits, stopwatch.remaining_seconds)
+    if not relax:
+        solver.parameters.linearization_level = 0
     code = run_interruptibly(lambda: solver.solve(model), solver.stop_search)
     return _answer(model, solver, code)
 

@@ -8,6 +8,9 @@ from elkhound.model.schedule import Contention, ScheduleProblem
 from elkhound.solvers.backends.scaling import FLOAT_LIMIT, Unit, unit_for
 from elkhound.solvers.schedule.reduce import own_bytes, stretched_cycles
 
+PLAIN_SUM_LIMIT = 2**28
+"""Ticks from which an operator's options are not summed plainly but in steps."""
+
 Table = tuple[tuple[int, ...], ...]
 
 
@@ -93,9 +96,14 @@ def amounts_of(problem: ScheduleProblem, *, for_floats: bool = False) -> Amounts
         x = y = [[0] * len(row) for row in t]
     tables = (h, y, t, s, x)
     cycles = [c for table in tables for row in table for c in row]
-    # A row sums a few times of the whole schedule, or all options of one operator.
+    # A row sums a few times of the whole schedule, or all options of one operator,
+    # those in steps where their plain sum is large (`GateModel`).
     whole = sum(max(row) for table in (h, y, s, x) for row in table)
-    of_options = max(sum(row) for table in tables for row in table)
+    of_options = max(
+        max(row) if sum(row) >= PLAIN_SUM_LIMIT else sum(row)
+        for table in tables
+        for row in table
+    )
     if for_floats:
         tick = unit_for(cycles, whole, FLOAT_LIMIT)
     else:

@@ -19,6 +19,7 @@ from elkhound.solvers.schedule.incumbent import (
     Incumbent,
     better,
     evaluate,
+    one_by_one,
     warm_start,
 )
 from elkhound.solvers.schedule.reduce import Reduced, misfit, reduce
@@ -47,8 +48,9 @@ class CpSat:
     ) -> Result[Schedule]:
         """Return the best schedule found within the limits, and a proven bound.
 
-        A warm start of the order class sets the horizon and the hint, and is never
-        lost: the answer is no worse. OPTIMAL is said only where no size was rounded.
+        A warm start of the order class, or else the plan that overlaps nothing, sets
+        the horizon and the hint, and is never lost: the answer is no worse. OPTIMAL is
+        said only where no size was rounded.
         """
         stopwatch = Stopwatch(limits.seconds)
         start = warm_start(problem, limits, self.order)
@@ -62,14 +64,19 @@ class CpSat:
         if misfit(problem) is not None:
             return report(unsolved, stopwatch, infeasible=True)
         try:
-            reduced = reduce(problem)
+            start = start or one_by_one(problem)
+            reduced = reduce(problem, start.value)
             amounts = amounts_of(reduced.problem)
             model = self._build(problem, reduced, amounts, start, stopwatch)
             stopwatch.check()
         except OutOfTime:
             statistics = {"stopped": "while building the model"}
             return report(unsolved, stopwatch, start, statistics=statistics)
-        answer = cp_sat.run(model.model, limits, stopwatch.remaining_seconds)
+        # A single worker has been seen to creep along the relaxation of long times.
+        relax = limits.workers > 1
+        answer = cp_sat.run(
+            model.model, limits, stopwatch.remaining_seconds, relax=relax
+        )
         found = None
         if answer.solution:
             found = _read(problem, reduced, amounts, model, answer)
@@ -92,10 +99,10 @@ class CpSat:
         problem: ScheduleProblem,
         reduced: Reduced,
         amounts: Amounts,
-        start: Incumbent | None,
+        start: Incumbent,
         stopwatch: Stopwatch,
     ) -> GateModel:
-        if start is None or not amounts.exact:
+        if not amounts.exact:
             horizon = amounts.serial_horizon()
             return GateModel(reduced.problem, amounts, self.order, horizon, stopwatch)
         plan = reduced.translate(problem, start.plan)

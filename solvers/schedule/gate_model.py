@@ -14,7 +14,7 @@ from ortools.sat.python.cp_model import IntVar
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import Contention, Schedule, ScheduleProblem
 from elkhound.solvers.backends.stopwatch import Stopwatch
-from elkhound.solvers.schedule.amounts import Amounts
+from elkhound.solvers.schedule.amounts import PLAIN_SUM_LIMIT, Amounts
 from elkhound.solvers.schedule.levels import Expression, Levels
 from elkhound.solvers.schedule.reduce import earliest_gates
 
@@ -90,6 +90,7 @@ class GateModel:
         self.preload_start: dict[int, IntVar] = {}
         self.preload_end: dict[int, IntVar] = {}
         self.gate_literals: dict[tuple[int, int], IntVar] = {}
+        self.totals: list[tuple[int, tuple[int, ...], Levels]] = []
         for i, operator in enumerate(self.problem.operators):
             self.stopwatch.check()
             options = range(len(operator.options))
@@ -110,7 +111,16 @@ class GateModel:
         }
 
     def _total(self, i: int, values: Sequence[int]) -> Expression:
-        """Return Σ_q value_q x_iq, written from the least value on."""
+        """Return Σ_q value_q x_iq, written from the least value on.
+
+        In steps where the plain sum over many slow options could overflow.
+        """
+        if sum(values) >= PLAIN_SUM_LIMIT:
+            levels = Levels(
+                self.model, f"total{len(self.totals)}", values, self.chosen[i]
+            )
+            self.totals.append((i, tuple(values), levels))
+            return levels.amount()
         least = min(values)
         terms = [
             (v - least, x)

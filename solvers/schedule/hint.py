@@ -21,7 +21,7 @@ def _issued(plan: Schedule, j: int, i: int) -> bool:
 
 
 def _hint_choices(gates: GateModel, plan: Schedule) -> None:
-    """x_iq, and the levels of own and preloaded bytes."""
+    """x_iq, the levels of own and preloaded bytes, and those of long durations."""
     model, amounts = gates.model, gates.amounts
     for i, chosen in enumerate(gates.chosen):
         for q, literal in enumerate(chosen):
@@ -29,6 +29,8 @@ def _hint_choices(gates: GateModel, plan: Schedule) -> None:
         gates.own[i].hint(model, amounts.own[i][plan.options[i]])
     for j, levels in gates.waiting.items():
         levels.hint(model, amounts.preload[j][plan.options[j]])
+    for i, values, levels in gates.totals:
+        levels.hint(model, values[plan.options[i]])
 
 
 def _hint_issue(gates: GateModel, plan: Schedule) -> None:

@@ -1,4 +1,4 @@
-"""The warm start of a schedule solver: a plan checked before it is trusted."""
+"""The plan a schedule solver starts from, checked before it is trusted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from elkhound.model.limits import Limits
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import Schedule, ScheduleProblem
 from elkhound.model.timing import fits, timeline
+from elkhound.solvers.schedule.reduce import own_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,29 @@ def warm_start(
     if plan is None or not _is_legal(problem, plan) or not fits(problem, plan):
         return None
     return evaluate(problem, plan) if belongs(plan, order) else None
+
+
+def one_by_one(problem: ScheduleProblem) -> Incumbent:
+    """Return the plan that overlaps nothing: every preload just before its execute.
+
+    It belongs to every order class and fits if every operator does (`misfit`). Each
+    takes the fitting option with the least h + t.
+    """
+    options = []
+    for operator in problem.operators:
+        room = problem.sram_bytes - operator.resident_bytes
+        fitting = (q for q, o in enumerate(operator.options) if own_bytes(o) <= room)
+        options.append(
+            min(
+                fitting,
+                key=lambda q: (
+                    operator.options[q].preload_cycles
+                    + operator.options[q].execute_cycles
+                ),
+            )
+        )
+    gates = tuple(j if o.streams else None for j, o in enumerate(problem.operators))
+    return evaluate(problem, Schedule(gates, tuple(options)))
 
 
 def better(first: Incumbent | None, second: Incumbent | None) -> Incumbent | None:

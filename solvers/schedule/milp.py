@@ -20,6 +20,7 @@ from elkhound.solvers.schedule.incumbent import (
     belongs,
     better,
     evaluate,
+    one_by_one,
     warm_start,
 )
 from elkhound.solvers.schedule.phase_model import PhaseModel
@@ -60,7 +61,7 @@ class Milp:
 
         OPTIMAL only if ⌈dual bound − tolerance⌉ reaches the plan's makespan computed
         in integers, which it cannot where durations were rounded. A warm start of the
-        order class is never lost.
+        order class, or else the plan that overlaps nothing, is never lost.
         """
         pulp.require(self.backend)
         stopwatch = Stopwatch(limits.seconds)
@@ -74,11 +75,12 @@ class Milp:
         )
         if misfit(problem) is not None:
             return report(unsolved, stopwatch, infeasible=True)
-        reduced = reduce(problem)
+        start = start or one_by_one(problem)
+        reduced = reduce(problem, start.value)
         amounts = amounts_of(reduced.problem, for_floats=True)
         try:
             phases = PhaseModel(reduced.problem, amounts, self.order, stopwatch)
-            if start is not None and amounts.cycles_unit.exact:
+            if amounts.cycles_unit.exact:
                 phases.end_by(start.value // amounts.cycles_unit.size)
             stopwatch.check()
         except OutOfTime:

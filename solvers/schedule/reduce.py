@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -94,8 +95,8 @@ def misfit(problem: ScheduleProblem) -> ScheduleOperator | None:
     return None
 
 
-def reduce(problem: ScheduleProblem) -> Reduced:
-    """Drop options that do not fit and options that another one dominates.
+def reduce(problem: ScheduleProblem, horizon: int | None = None) -> Reduced:
+    """Drop options that do not fit, are dominated, or are too slow for the horizon.
 
     Option a dominates b if it is no larger in everything the rule looks at:
     max(execute, preload) bytes, preload bytes, h, and
@@ -106,6 +107,12 @@ def reduce(problem: ScheduleProblem) -> Reduced:
 
     Times and SRAM of a plan are monotone in each, so b can be replaced by a. Of equal
     options the first is kept. Every operator must have a fitting option (`misfit`).
+
+    Parameters
+    ----------
+    horizon : int or None
+        Makespan of a known plan: options with which every plan takes longer go, see
+        `_in_time`. None keeps them.
     """
     fronts: dict[bytes, tuple[int, ...]] = {}
     operators, kept = [], []
@@ -121,7 +128,37 @@ def reduce(problem: ScheduleProblem) -> Reduced:
         kept.append(indices)
         options = tuple(operator.options[index] for index in indices)
         operators.append(replace(operator, options=options))
-    return Reduced(replace(problem, operators=tuple(operators)), tuple(kept))
+    reduced = Reduced(replace(problem, operators=tuple(operators)), tuple(kept))
+    return reduced if horizon is None else _in_time(reduced, horizon)
+
+
+def _in_time(reduced: Reduced, horizon: int) -> Reduced:
+    """Drop option q of operator i if no plan with it ends by the horizon.
+
+    P_0 … P_m are over before E_m starts, and E_m … E_{N−1} follow one another: with the
+    least h and t, path_m = Σ_{j≤m} h_j + Σ_{k≥m} t_k is a lower bound in any order.
+    Option q adds t_iq − t_i to the paths m ≤ i and h_iq − h_i to the paths m ≥ i.
+    """
+    operators = reduced.problem.operators
+    t = [min(o.execute_cycles for o in p.options) for p in operators]
+    h = [min(o.preload_cycles for o in p.options) for p in operators]
+    suffix_t = list(accumulate(reversed(t)))[::-1]
+    paths = [p + s for p, s in zip(accumulate(h), suffix_t, strict=True)]
+    up_to = list(accumulate(paths, max))
+    from_on = list(accumulate(reversed(paths), max))[::-1]
+    left, kept = [], []
+    for i, operator in enumerate(operators):
+        places = []
+        for q, option in enumerate(operator.options):
+            longer = option.execute_cycles - t[i]
+            later = option.preload_cycles - h[i]
+            least = (up_to[i] + longer, from_on[i] + later, paths[i] + longer + later)
+            if max(least) <= horizon:
+                places.append(q)
+        options = tuple(operator.options[q] for q in places)
+        left.append(replace(operator, options=options))
+        kept.append(tuple(reduced.kept[i][q] for q in places))
+    return Reduced(replace(reduced.problem, operators=tuple(left)), tuple(kept))
 
 
 def _key(problem: ScheduleProblem, option: ScheduleOption) -> tuple[int, ...]:

@@ -250,10 +250,21 @@ def test_a_plan_that_only_rounding_forbids_is_kept() -> None:
     # 2^33 + 1 bytes fill the SRAM to the byte; in granules the operator is too large.
     exactly = 2**33 + 1
     instance = problem(option(exactly, 7, h=10, t=20), sram_bytes=exactly)
-    assert CpSat().solve(instance, limits()).status is Status.UNKNOWN
-    start = Schedule((0,), (0,))
-    result = CpSat().solve(instance, limits(warm_start=start))
+    # What is left is the plan that overlaps nothing, 10 + 20 cycles.
+    result = CpSat().solve(instance, limits())
     assert (result.status, result.objective) == (Status.FEASIBLE, 30)
+    assert result.bound is None
+
+
+def test_many_slow_options_do_not_cost_the_proof() -> None:
+    # 400 ways to trade bytes for cycles, all near 7 million: a plain sum of one
+    # operator's cycles reaches 2.8·10^9 and would force coarse units.
+    choices = tuple(option(100 + k, 1, h=5, t=7_000_400 - k) for k in range(400))
+    instance = problem(choices, option(2, 1, h=3, t=4), sram_bytes=400)
+    # P_1 takes 1 byte beside E_0 in at most 399: t = 7,000,400 − 299 = 7,000,101.
+    result = CpSat(FREE).solve(instance, limits())
+    assert (result.status, result.rounding_error) == (Status.OPTIMAL, 0)
+    assert result.objective == 5 + 7_000_101 + 4
 
 
 @pytest.mark.parametrize("rule", Contention)

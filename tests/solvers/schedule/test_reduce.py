@@ -89,6 +89,28 @@ def test_reduction_keeps_the_optimum(instance: ScheduleProblem) -> None:
     assert judge(reduced.problem, translated).objective == truth.objective
 
 
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(instance=small_problems())
+def test_an_optimum_stays_within_its_own_horizon(instance: ScheduleProblem) -> None:
+    truth = BruteForce().solve(instance, LIMITS)
+    if truth.objective is None or truth.plan is None:
+        return
+    left = reduce(instance, truth.objective)
+    best = BruteForce().solve(left.problem, LIMITS)
+    assert best.objective == truth.objective
+    translated = left.translate(instance, truth.plan)
+    assert judge(left.problem, translated).objective == truth.objective
+
+
+def test_options_too_slow_for_a_known_plan_go() -> None:
+    # E_0 and E_1 take 9 cycles each at least, P_0 takes 5 before: 23 is the least, and
+    # with 12 cycles for E_1 26.
+    slow = option(4, 4, h=5, y=5, t=12, x=1)
+    instance = problem(SMALL_X, (SMALL_X, slow), contention=Contention.NONE)
+    assert reduce(instance, 26).kept == ((0,), (0, 1))
+    assert reduce(instance, 25).kept == ((0,), (0,))
+
+
 @pytest.mark.parametrize("order", [FREE, IDENTITY, OrderClass.windowed(1)], ids=str)
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(instance=small_problems(most_plans=150))
