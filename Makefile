@@ -8,16 +8,16 @@ RUN_DIR ?= runs/demo
 
 $(VENV)/.installed: setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install -qq --upgrade pip
+	$(BIN)/python -m pip install -qq --editable .
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install -qq --editable ".[dev]"
 	touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/elkhound compare examples/decoder_block.onnx --bind batch=4,context=512 --chip toy-64 --time-limit 10 --run-dir $(RUN_DIR)
+	$(BIN)/elkhound compare examples/decoder_block.onnx --bind batch=4,context=512 --chip toy-64 --time-limit 20 --run-dir $(RUN_DIR)
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
