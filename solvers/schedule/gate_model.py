@@ -1,4 +1,4 @@
-"""The CP-SAT gate model of the schedule problem (docs/schedule.md, exact methods).
+"""The CP-SAT gate model of the schedule problem (docs/exact-methods.md).
 
 No time index, no cumulative, no permutation: a schedule is its gates and options.
 """

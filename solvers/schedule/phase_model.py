@@ -1,4 +1,4 @@
-"""The MILP phase model of the schedule problem (docs/schedule.md, exact methods).
+"""The MILP phase model of the schedule problem (docs/exact-methods.md).
 
 Time is cut into phases, the stall before each execute and the execute itself; how
 much HBM work a preload does in a phase is continuous. In identity order issue times
