@@ -83,7 +83,9 @@ def files(tmp_path: Path) -> Files:
 @pytest.fixture(autouse=True)
 def in_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read files in the test's process, but where the process is what is tested."""
-    if request.module.__name__.endswith(("test_reader", "test_cases")):
+    if request.module.__name__.endswith(
+        ("test_reader", "test_cases", "test_case_table")
+    ):
         return
 
     def ask(path: Path, bind: Mapping[str, int], limit: float) -> dict[str, Any]:
