@@ -10,6 +10,8 @@ LARGEST = 10**15
 """Largest count of bytes or cycles in a file; sums of thousands still fit 64 bits."""
 LARGEST_RATE = 10**18
 """Largest rate, in bytes or cycles per second."""
+LONGEST_NAME = 200
+"""Most characters of a name in a file."""
 
 
 class FileModel(BaseModel):
@@ -25,7 +27,7 @@ def _whole(value: object) -> object:
     return value
 
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
 ChipCount = Annotated[Count, BeforeValidator(_whole)]

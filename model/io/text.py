@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from elkhound.model.errors import BadInputError
+from elkhound.model.io.fields import LONGEST_NAME
+
+
+def name_of(path: str | Path) -> str:
+    """Return the name a file gives to what it holds, as files may hold it.
+
+    A file name may be any bytes and longer than a name in a file may be.
+    """
+    return os.fsencode(Path(path).stem).decode("utf-8", "replace")[:LONGEST_NAME]
 
 
 def as_text(document: object) -> str:

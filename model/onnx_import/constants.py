@@ -36,8 +36,9 @@ def fold(node: Node, inputs: Sequence[Value | None]) -> Data | None:
     if unknown:
         return None
     try:
-        result = FOLDS[node.op](node, data)
-    except (ValueError, IndexError, TypeError, OverflowError):
+        with np.errstate(all="ignore", invalid="raise"):
+            result = FOLDS[node.op](node, data)
+    except (ValueError, IndexError, TypeError, ArithmeticError):
         return None  # the shape rules say what is wrong, naming the node
     return result if result is not None and result.size <= SMALL else None
 
@@ -149,8 +150,12 @@ def _transpose(node: Node, data: Sequence[Data | None]) -> Data | None:
 
 
 def _range(node: Node, data: Sequence[Data | None]) -> Data | None:
-    start, limit, delta = (d for d in data if d is not None)
-    return np.arange(start.item(), limit.item(), delta.item())
+    start, limit, delta = (d.item() for d in data if d is not None)
+    if delta == 0:
+        raise ValueError("a range of step 0")
+    if (limit - start) / delta > SMALL:
+        return None
+    return np.arange(start, limit, delta)
 
 
 def _filled(node: Node, data: Sequence[Data | None]) -> Data | None:

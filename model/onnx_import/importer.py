@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -11,7 +11,12 @@ from elkhound.model.onnx_import.homes import choose_homes
 from elkhound.model.onnx_import.layers import with_layers
 from elkhound.model.onnx_import.lower import lower_graph, refuse_unsupported
 from elkhound.model.onnx_import.lower.operand import is_view
-from elkhound.model.onnx_import.order import live, named, topological
+from elkhound.model.onnx_import.order import (
+    live,
+    named,
+    refuse_written_twice,
+    topological,
+)
 from elkhound.model.onnx_import.patterns import recognise
 from elkhound.model.onnx_import.reader import read_source
 from elkhound.model.onnx_import.report import ImportReport, PatternMatch
@@ -55,8 +60,24 @@ def import_onnx(
     path = Path(path)
     check_bind(bind)
     source = read_source(path, bind, time_limit_seconds)
+    try:
+        return _planned(source, bind, weights, activations, patterns)
+    except BadInputError as error:
+        error.where = error.where or str(path)
+        raise
+
+
+def _planned(
+    source: Source,
+    bind: Mapping[str, int],
+    weights: Sequence[str],
+    activations: Sequence[str],
+    patterns: bool,
+) -> ImportReport:
     every = named(source.nodes)
-    _refuse_unmade(source, every)
+    given = {*source.constants, *(value.name for value in source.inputs)}
+    refuse_written_twice(every, given)
+    _refuse_unmade(source.outputs, every, given)
     nodes = topological(live(every, source.outputs))
     refuse_unsupported(nodes)
     read = frozenset(name for node in nodes for name in node.inputs)
@@ -80,10 +101,11 @@ def import_onnx(
     )
 
 
-def _refuse_unmade(source: Source, nodes: Sequence[Node]) -> None:
-    made = {name for node in nodes for name in node.outputs}
-    made.update(source.constants, (value.name for value in source.inputs))
-    for name in source.outputs:
+def _refuse_unmade(
+    outputs: Iterable[str], nodes: Sequence[Node], given: set[str]
+) -> None:
+    made = given.union(*(node.outputs for node in nodes))
+    for name in outputs:
         if name not in made:
             raise BadInputError(
                 f"graph output {name}: nothing makes it", code="missing-value"

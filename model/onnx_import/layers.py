@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate
 
 import numpy as np
+from numpy.typing import NDArray
 
 from elkhound.model.graph import Access, Graph, Home, Operator, Pass
 
 Signature = tuple[object, ...]
+Indices = NDArray[np.int64]
 
 
 def with_layers(graph: Graph) -> Graph:
@@ -73,38 +75,66 @@ def _structure(operator: Operator) -> Signature:
 
 def _best_run(graph: Graph) -> tuple[int, int, int]:
     """Return (start, period, count) of the run covering most; earliest, shortest."""
-    operators = graph.operators
     ids = _signatures(graph)
     numbers = np.array(ids)
+    products = _products_before(graph.operators)
+    writers, readers = _flow(graph.operators)
     best = (0, 1, 0)
+    if not products[-1]:
+        return best
     for period in range(1, len(ids) // 2 + 1):
         repeated = int(np.count_nonzero(numbers[:-period] == numbers[period:]))
         if repeated + period <= best[1] * best[2]:
             continue  # no run of this period can cover more
+        feeds = _feeds(writers, readers, period, len(ids))
+        fed = [0] * (len(ids) + period)  # blocks in a row, each read by the next
         equal = 0
         for start in range(len(ids) - period, -1, -1):
             repeats = start + period < len(ids) and ids[start] == ids[start + period]
             equal = equal + 1 if repeats else 0
+            fed[start] = fed[start + period] + 1 if feeds[start] else 0
             run = (start, period, equal // period + 1)
             covered, most = period * run[2], best[1] * best[2]
             beats = covered > most or (covered == most and period == best[1])
-            if run[2] > 1 and beats and _is_chain(operators, run):
+            is_chain = (
+                fed[start] >= run[2] - 1 and products[start + period] > products[start]
+            )
+            if run[2] > 1 and beats and is_chain:
                 best = run
     return best
 
 
-def _is_chain(operators: Sequence[Operator], run: tuple[int, int, int]) -> bool:
-    """Tell whether every block has a product and reads what the one before made."""
-    start, period, count = run
-    blocks = [
-        operators[start + block * period : start + (block + 1) * period]
-        for block in range(count)
+def _products_before(operators: Sequence[Operator]) -> list[int]:
+    """Return how many of the first 0, 1, 2 … operators have a product."""
+    return [
+        0,
+        *accumulate(int(Pass.MATMUL in o.einsum.passes) for o in operators),
     ]
-    if not any(Pass.MATMUL in operator.einsum.passes for operator in blocks[0]):
-        return False
-    for before, after in pairwise(blocks):
-        made = {operator.einsum.output.tensor for operator in before}
-        read = {a.tensor for operator in after for a in operator.einsum.inputs}
-        if made.isdisjoint(read):
-            return False
-    return True
+
+
+def _flow(operators: Sequence[Operator]) -> tuple[Indices, Indices]:
+    """Return operators that write, and those that read what they write, in pairs."""
+    writer = {o.einsum.output.tensor: index for index, o in enumerate(operators)}
+    pairs = [
+        (writer[access.tensor], reader)
+        for reader, operator in enumerate(operators)
+        for access in operator.einsum.inputs
+        if access.tensor in writer
+    ]
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+def _feeds(writers: Indices, readers: Indices, period: int, size: int) -> list[bool]:
+    """Tell of every start whether the block there is read by the block after it.
+
+    A pair counts for the starts s with s ≤ writer < s + period ≤ reader
+    < s + 2·period, which are consecutive: one up and one down in a running sum.
+    """
+    first = np.maximum(np.maximum(writers - period, readers - 2 * period) + 1, 0)
+    last = np.minimum(writers, readers - period)
+    some = first <= last
+    change = np.zeros(size + 1, dtype=np.int64)
+    np.add.at(change, first[some], 1)
+    np.add.at(change, last[some] + 1, -1)
+    return [bool(count) for count in np.cumsum(change[:-1])]

@@ -24,6 +24,28 @@ def named(nodes: Iterable[Node]) -> tuple[Node, ...]:
     return tuple(result)
 
 
+def refuse_written_twice(nodes: Iterable[Node], given: Iterable[str]) -> None:
+    """Refuse a value that two nodes write, or that is given and written as well.
+
+    Parameters
+    ----------
+    nodes : iterable of Node
+        All nodes, those that reach no output too.
+    given : iterable of str
+        Names of inputs and constants.
+    """
+    writer = dict.fromkeys(given, "the graph's inputs and constants")
+    for node in nodes:
+        for output in filter(None, node.outputs):
+            if output in writer:
+                raise BadInputError(
+                    f"{output} is written twice, by {writer[output]} "
+                    f"and by node {node.name}",
+                    code="duplicate-output",
+                )
+            writer[output] = f"node {node.name}"
+
+
 def live(
     nodes: Sequence[Node], outputs: Iterable[str], known: frozenset[str] = frozenset()
 ) -> tuple[Node, ...]:
@@ -51,16 +73,12 @@ def live(
 
 def topological(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Sort producers before readers, keeping file order where it allows."""
-    producer: dict[str, int] = {}
-    for index, node in enumerate(nodes):
-        for output in filter(None, node.outputs):
-            if output in producer:
-                raise BadInputError(
-                    f"{output} is written twice, by {nodes[producer[output]].name} "
-                    f"and by {node.name}",
-                    code="duplicate-output",
-                )
-            producer[output] = index
+    producer = {
+        output: index
+        for index, node in enumerate(nodes)
+        for output in node.outputs
+        if output
+    }
     readers: list[list[int]] = [[] for _ in nodes]
     waiting = [0] * len(nodes)
     for index, node in enumerate(nodes):

@@ -14,6 +14,7 @@ import numpy as np
 
 from elkhound.model.dtype import DTYPES, DType
 from elkhound.model.errors import BadInputError
+from elkhound.model.io.text import name_of
 from elkhound.model.onnx_import.source import Declared, Node, Source, Value
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -120,7 +121,7 @@ def _source(path: Path, answer: dict[str, Any]) -> Source:
         else:
             nodes.append(_node(raw, answer["opsets"]))
     return Source(
-        name=path.stem,
+        name=name_of(path),
         nodes=tuple(nodes),
         inputs=tuple(
             _declared(raw) for raw in answer["inputs"] if raw["name"] not in constants

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.onnx_import.source import Declared
 
+LARGEST_EXTENT = 10**15
+
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
@@ -44,11 +46,11 @@ def is_symbolic(value: Declared, axis: int) -> bool:
 
 
 def check_bind(bind: Mapping[str, int]) -> None:
-    """Refuse extents below 1."""
+    """Refuse extents that no dimension has."""
     for name, extent in bind.items():
-        if extent < 1:
+        if not 1 <= extent <= LARGEST_EXTENT:
             raise BadInputError(
-                f"{name}={extent}: an extent must be at least 1",
+                f"{name}={extent}: an extent must be from 1 to 10^15",
                 code="bad-extent",
                 where="--bind",
             )

@@ -19,7 +19,13 @@ import onnx.defs
 import onnx.inliner
 import onnx.numpy_helper
 import onnx.shape_inference
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.descriptor import (  # type: ignore[import-untyped]
+    FieldDescriptor,
+)
+from google.protobuf.message import (  # type: ignore[import-untyped]
+    DecodeError,
+    Message,
+)
 
 Json = dict[str, object]
 
@@ -62,6 +68,21 @@ def tensors_of(nodes: Iterable[onnx.NodeProto]) -> Iterable[onnx.TensorProto]:
                 yield from tensors_of(graph.node)
 
 
+def is_text(message: Message) -> bool:
+    """Tell whether every name in a message is UTF-8; protobuf lets others through."""
+    for field, value in message.ListFields():
+        several = value if field.is_repeated else (value,)
+        if field.type == FieldDescriptor.TYPE_STRING:
+            good = all(isinstance(text, str) for text in several)
+        elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            good = all(is_text(part) for part in several)
+        else:
+            continue
+        if not good:
+            return False
+    return True
+
+
 def strip(tensor: onnx.TensorProto) -> None:
     """Drop a tensor's data where it is large: its shape and type stay."""
     external = tensor.data_location == onnx.TensorProto.EXTERNAL
@@ -93,7 +114,9 @@ def tensor_json(tensor: onnx.TensorProto) -> Json:
 
 
 def attribute_json(attribute: onnx.AttributeProto) -> object:
-    """Return a plain value; tensors as `tensor_json`, graphs as None."""
+    """Return a plain value; tensors as `tensor_json`, graphs and references as None."""
+    if attribute.ref_attr_name:
+        return None
     value = onnx.helper.get_attribute_value(attribute)
     if isinstance(value, bytes):
         return value.decode(errors="replace")
@@ -153,6 +176,9 @@ def misfit(node: onnx.NodeProto, opsets: dict[str, int]) -> str:
         if not least <= len(names) <= most:
             return f"has {len(names)} {what}, takes {least} to {most}"
     given = {attribute.name: attribute for attribute in node.attribute}
+    for name, attribute in given.items():
+        if attribute.ref_attr_name:
+            return f"attribute {name} refers to a function, which is not around it"
     for name, wanted in schema.attributes.items():
         if name in given and attribute_type(given[name]) != wanted.type:
             return f"attribute {name} has the wrong type"
@@ -229,6 +255,8 @@ def read(path: str, bind: dict[str, int]) -> Json:
         return {"error": str(error) or type(error).__name__}
     if not model.HasField("graph"):
         return {"error": "it has no graph"}
+    if not is_text(model):
+        return {"error": "a name in it is not UTF-8"}
     for tensor in model.graph.initializer:
         strip(tensor)
     warnings = objections(model)

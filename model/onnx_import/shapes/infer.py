@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from elkhound.model.dtype import DTYPES, DType
 from elkhound.model.errors import BadInputError
 from elkhound.model.onnx_import.constants import fold
-from elkhound.model.onnx_import.operators import ELEMENTWISE, REDUCTIONS, UNARY
+from elkhound.model.onnx_import.operators import (
+    ELEMENTWISE,
+    REDUCTIONS,
+    UNARY,
+    VIEWS,
+)
 from elkhound.model.onnx_import.reader import dtype_of
 from elkhound.model.onnx_import.shapes import contrib, standard
 from elkhound.model.onnx_import.shapes.standard import Rule, Shape
@@ -117,6 +123,7 @@ def _node_values(
             shape = own[index] if index < len(own) else None
         if shape is None:
             continue  # an optional output that nothing may read
+        _refuse_resized(node, inputs, shape)
         stated = known.dtype if known is not None else None
         dtype = (
             dtype_of(stated, f"tensor {name}") if stated else _own_dtype(node, inputs)
@@ -127,6 +134,17 @@ def _node_values(
             dtype, shape, constant=constant, data=data if index == 0 else None
         )
     return made
+
+
+def _refuse_resized(node: Node, inputs: Sequence[Value | None], shape: Shape) -> None:
+    """Refuse a view of another number of elements, which onnx lets through."""
+    whole = inputs[0] if inputs else None
+    if node.op in VIEWS and whole is not None and math.prod(shape) != whole.elements:
+        raise BadInputError(
+            f"node {node.name} ({node.op}): {list(whole.shape)} cannot be reshaped "
+            f"to {list(shape)}",
+            code="bad-shape",
+        )
 
 
 def _own_shapes(

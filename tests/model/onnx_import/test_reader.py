@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import resource
 import sys
 from pathlib import Path
@@ -127,3 +128,30 @@ def test_a_model_needs_neither_weights_nor_a_clean_bill_from_the_checker(
     report = import_onnx(path)
     assert [o.name for o in report.graph.operators] == ["h", "y"]
     assert report.warnings[0].startswith("onnx's checker objects:")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("Relu", id="operator"),
+        pytest.param("value", id="value"),
+        pytest.param("weight", id="weight"),
+    ],
+)
+def test_names_that_are_no_text_are_refused(files: Any, name: str) -> None:
+    nodes = [
+        node("Relu", ["x"], ["value"]),
+        node("MatMul", ["value", "weight"], ["y"]),
+    ]
+    path = files.write(nodes, {"x": (3, 4)}, "y", weights={"weight": (4, 4)})
+    spoilt = b"\xff" + name.encode()[1:]
+    path.write_bytes(path.read_bytes().replace(name.encode(), spoilt))
+    with pytest.raises(BadInputError, match="a name in it is not UTF-8") as error:
+        import_onnx(path)
+    assert error.value.code == "not-onnx"
+
+
+def test_a_graph_has_a_name_that_files_may_hold(files: Any, tmp_path: Path) -> None:
+    path = files.write([node("Relu", ["x"], ["y"])], {"x": (3, 4)}, "y")
+    odd = path.rename(tmp_path / os.fsdecode(b"\xff" + b"a" * 230 + b".onnx"))
+    assert import_onnx(odd).graph.name == "\ufffd" + "a" * 199

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx import helper
 
@@ -170,3 +171,68 @@ def test_an_empty_constant_that_is_only_concatenated_is_left_out(files: Any) -> 
     nodes = [node("Concat", ["none", "x"], ["y"], axis=0)]
     graph = files.read(nodes, {"x": (3, 4)}, "y", weights={"none": (0, 4)}).graph
     assert [t.name for t in graph.tensors] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    "writers",
+    [
+        pytest.param(["y", "y"], id="outputs"),
+        pytest.param(["y", "h", "h"], id="values-nobody-reads"),
+        pytest.param(["y", "x"], id="input"),
+        pytest.param(["y", "w"], id="weight"),
+    ],
+)
+def test_a_value_is_written_once(files: Any, writers: list[str]) -> None:
+    nodes = [node("MatMul", ["x", "w"], [name]) for name in writers]
+    with pytest.raises(BadInputError, match=f"{writers[-1]} is written twice") as error:
+        files.read(nodes, {"x": (4, 4)}, "y", weights={"w": (4, 4)})
+    assert error.value.code == "duplicate-output"
+
+
+def test_a_view_keeps_the_number_of_elements(files: Any) -> None:
+    # onnx infers [3, 5] from the constant without a look at x.
+    nodes = [node("Reshape", ["x", "shape"], ["v"]), node("Relu", ["v"], ["y"])]
+    with pytest.raises(BadInputError, match=r"\[4, 8\] cannot be reshaped to \[3, 5\]"):
+        files.read(nodes, {"x": (4, 8)}, "y", constants={"shape": [3, 5]})
+
+
+@pytest.mark.parametrize(
+    ("limit", "step"),
+    [pytest.param(2, 0, id="step-0"), pytest.param(2**40, 1, id="8-TiB")],
+)
+def test_a_range_that_cannot_be_counted_stays_unknown(
+    files: Any, limit: int, step: int
+) -> None:
+    nodes = [
+        node("Range", ["start", "limit", "step"], ["shape"]),
+        node("Reshape", ["x", "shape"], ["v"]),
+        node("Relu", ["v"], ["y"]),
+    ]
+    constants = {"start": np.int64(0), "limit": np.int64(limit), "step": np.int64(step)}
+    with pytest.raises(BadInputError) as error:
+        files.read(nodes, {"x": (4, 8)}, "y", constants=constants)
+    assert error.value.code == "bad-shape"
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_shape_that_is_no_number_stays_unknown(files: Any) -> None:
+    nodes = [
+        node("Cast", ["nan"], ["shape"], to=7),
+        node("Reshape", ["x", "shape"], ["v"]),
+        node("Relu", ["v"], ["y"]),
+    ]
+    with pytest.raises(BadInputError, match="is not a known constant"):
+        files.read(nodes, {"x": (4, 8)}, "y", constants={"nan": [float("nan"), 1.0]})
+
+
+def test_an_attribute_of_no_function_is_refused_by_name(files: Any) -> None:
+    bad = node("Softmax", ["x"], ["y"], name="soft")
+    bad.attribute.add(name="axis", ref_attr_name="outer", type="INT")
+    with pytest.raises(BadInputError, match=r"node soft \(Softmax\): attribute axis"):
+        files.read([bad], {"x": (4, 8)}, "y")
+
+
+def test_a_refusal_names_the_file(files: Any) -> None:
+    with pytest.raises(BadInputError) as error:
+        files.read([node("NonZero", ["x"], ["y"])], {"x": (4, 8)}, "y")
+    assert error.value.where == str(files.path)
