@@ -270,14 +270,15 @@ def variant(text: str, registry: Mapping[str, Entry]) -> Variant:
 
 def variants(texts: tuple[str, ...], registry: Mapping[str, Entry]) -> list[Variant]:
     """Return the methods named, each once."""
+    if not texts:
+        raise BadInputError("no method is named", code="no-method", where="--methods")
+    found = [variant(text, registry) for text in texts]
     for text in texts:
         if texts.count(text) > 1:
             raise BadInputError(
                 f"method {text} is named twice", code="repeated", where="--methods"
             )
-    if not texts:
-        raise BadInputError("no method is named", code="no-method", where="--methods")
-    return [variant(text, registry) for text in texts]
+    return found
 
 
 def _settings(name: str, tail: str, entry: Entry) -> list[tuple[str, str]]:

@@ -111,7 +111,7 @@ def read_source(model: str, flags: ModelFlags) -> Source:
     from elkhound.model.io import load_chip
     from elkhound.model.options import schedule_problem
 
-    chip = load_chip(flags.chip or DEFAULT_CHIP)
+    chip = load_chip(DEFAULT_CHIP if flags.chip is None else flags.chip)
     read = read_graph(model, flags)
     problem = schedule_problem(
         read.graph,
@@ -128,7 +128,7 @@ def read_graph(model: str, flags: ModelFlags) -> ReadGraph:
     path = Path(model)
     if path.suffix.lower() == ".onnx":
         return _import_onnx(path, flags)
-    if path.exists():
+    if model and path.exists():
         raise BadInputError(
             "is neither an ONNX file (.onnx) nor a problem file (.json, .yaml)",
             code="unknown-file-type",

@@ -11,6 +11,8 @@ from elkhound.experiments.cli import options
 from elkhound.model.errors import BadInputError
 
 KINDS = ("schedule", "allocation")
+MOST_OPERATORS = 10_000
+MOST_OPTIONS = 10_000
 
 
 @click.command(
@@ -26,7 +28,7 @@ KINDS = ("schedule", "allocation")
 )
 @click.option(
     "--size",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=MOST_OPERATORS),
     help="Operators or items.  [default: 6; hand-made families have their own]",
 )
 @click.option("--seed", type=int, help="Seed of a random family.  [default: 0]")
@@ -36,7 +38,7 @@ KINDS = ("schedule", "allocation")
 @click.option(
     "--options",
     "option_count",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=MOST_OPTIONS),
     help="Execute plans per operator, or options per item.",
 )
 @click.option(

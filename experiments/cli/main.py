@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -100,6 +102,8 @@ def run(arguments: list[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return _quiet_pipe()
+    except OSError as error:
+        return _report(_unusable(error), as_json)
     except Exception as error:
         if os.environ.get("ELKHOUND_DEBUG") == "1":
             raise
@@ -111,11 +115,19 @@ def run(arguments: list[str]) -> int:
 
 def main() -> None:
     """Run the command of the process and leave with its exit status."""
+    _open_closed_streams()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name may be any text or bytes
+            stream.reconfigure(errors="replace")
     status = run(sys.argv[1:])
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         status = _quiet_pipe()
+    except OSError as error:
+        _quiet_pipe()
+        status = _report(_unusable(error), as_json=False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: leave in peace
     sys.exit(status)
 
 
@@ -123,10 +135,33 @@ def _report(error: ElkhoundError, as_json: bool) -> int:
     """Write one line on standard error, or one object on standard output."""
     if as_json:
         document = {"error": _error_document(error)}
-        click.echo(json.dumps(document, indent=2))
-    else:
-        click.echo(f"elkhound: {' '.join(str(error).split())}", err=True)
+        try:
+            click.echo(json.dumps(document, indent=2))
+        except OSError:
+            as_json = False  # nobody can read standard output
+    if not as_json:
+        line = "".join(c if c.isprintable() else " " for c in str(error))
+        click.echo(f"elkhound: {' '.join(line.split())}", err=True)
     return error.exit_status
+
+
+def _unusable(error: OSError) -> BadInputError:
+    """Say which file or stream the system refused."""
+    return BadInputError(
+        f"cannot be used: {error.strerror or error}",
+        code="unusable",
+        where=str(error.filename or "standard output"),
+    )
+
+
+def _open_closed_streams() -> None:
+    """Stand in for streams the caller closed, so that no file takes their place."""
+    for number, (name, mode) in enumerate(
+        (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+    ):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def _error_document(error: ElkhoundError) -> dict[str, Any]:

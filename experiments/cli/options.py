@@ -16,6 +16,7 @@ from elkhound.model.limits import Limits
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CONTENTION_RULES = ("none", "stretch", "charge")
+MOST_WORKERS = 256  # HiGHS never ends with thousands of threads
 
 
 class OneOf(click.ParamType):  # type: ignore[type-arg]
@@ -101,9 +102,13 @@ class Bindings(click.ParamType):  # type: ignore[type-arg]
         pairs = []
         for piece in value.split(","):
             symbol, _, number = (part.strip() for part in piece.partition("="))
-            if not symbol or not number.isdecimal() or int(number) < 1:
+            whole = number.isascii() and number.isdecimal() and len(number) <= 16
+            if not symbol or not whole or not 1 <= int(number) <= 10**15:
                 self.fail(
-                    f"{piece!r} is not of the form symbol=positive integer", param, ctx
+                    f"{piece[:80]!r} is not of the form symbol=positive integer "
+                    "of at most 10^15",
+                    param,
+                    ctx,
                 )
             pairs.append((symbol, int(number)))
         return tuple(pairs)
@@ -230,7 +235,7 @@ def limit_flags(function: Function) -> Function:
         ),
         click.option(
             "--workers",
-            type=click.IntRange(min=1),
+            type=click.IntRange(min=1, max=MOST_WORKERS),
             default=defaults.workers,
             show_default=True,
             help="Threads a solver may use; 1 makes CP-SAT repeatable.",

@@ -84,7 +84,7 @@ def load_chip(name_or_path: str) -> Chip:
         return chip_from(read_document(_PRESETS / f"{name_or_path}.yaml"))
     path = Path(name_or_path)
     is_path = len(path.parts) > 1 or path.suffix in (".yaml", ".yml", ".json")
-    if not is_path and not path.exists():
+    if not str(name_or_path) or not (is_path or path.exists()):
         raise BadInputError(
             f"no chip is called {name_or_path!r}, and no file",
             code="unknown-chip",

@@ -22,7 +22,7 @@ from elkhound.model.io.problem_models import (
     OptionModel,
     ScheduleModel,
 )
-from elkhound.model.io.text import as_text, write_text
+from elkhound.model.io.text import as_text, name_of, write_text
 from elkhound.model.io.validate import built, validated
 from elkhound.model.schedule import (
     Contention,
@@ -103,7 +103,7 @@ def schedule_from(document: Document) -> ScheduleProblem:
         contention=Contention(model.contention),
         link_stretch_permille=model.link_stretch_permille,
         max_outstanding=model.max_outstanding,
-        name=model.name or Path(document.path).stem,
+        name=model.name or name_of(document.path),
     )
 
 
@@ -121,7 +121,7 @@ def allocation_from(document: Document) -> AllocationProblem:
     return AllocationProblem(
         capacity_bytes=model.capacity_bytes,
         items=items,
-        name=model.name or Path(document.path).stem,
+        name=model.name or name_of(document.path),
     )
 
 

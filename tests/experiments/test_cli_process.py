@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -125,3 +126,60 @@ def test_solvers_print_nothing_into_the_json(tmp_path: Path) -> None:
     rows = json.loads(ended.stdout)["rows"]
     assert [row["method"] for row in rows] == methods
     assert {row["status"] for row in rows} == {"optimal"}
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]], ids=["text", "json"])
+def test_a_full_device_is_said_in_one_line(flags: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [*ELKHOUND, "chips", *flags],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "elkhound: standard output: cannot be used: No space left on device\n"
+    )
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_no_harm(tmp_path: Path, closed: str) -> None:
+    # The first file opened would take the place of a closed standard output.
+    script = f'"$0" -m elkhound.experiments.cli.main "$@" {closed}'
+    flags = ["generate", "--size", "3", "--output", "problem.json"]
+    ended = subprocess.run(
+        ["sh", "-c", script, sys.executable, *flags],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert json.loads((tmp_path / "problem.json").read_text())["kind"] == "schedule"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_names_in_any_bytes_are_printed_in_any_encoding(
+    tmp_path: Path, encoding: str
+) -> None:
+    # The last byte of the stem is no UTF-8, and the file holds no other name.
+    option = {
+        "execute_bytes": 1, "preload_bytes": 0, "preload_cycles": 0,
+        "preload_link_cycles": 0, "execute_cycles": 1, "execute_link_cycles": 0,
+    }  # fmt: skip
+    operators = [{"name": "é", "options": [option]}]
+    problem = {"kind": "schedule", "sram_bytes": 1, "operators": operators}
+    (tmp_path / "é\udcff.json").write_text(json.dumps(problem))
+    flags = ["--methods", "basic", "--no-plots", "--run-dir", "run"]
+    ended = subprocess.run(
+        [*ELKHOUND, "compare", "é\udcff.json", *flags],
+        cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    rows = json.loads((tmp_path / "run" / "rows.json").read_text())
+    assert rows["problem"]["name"] == "é\ufffd"
+
+
+def test_a_refusal_sends_no_control_characters(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [*ELKHOUND, "import", "red\x1b[31m.onnx"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.stderr == "elkhound: red [31m.onnx: no such file\n"

@@ -101,6 +101,34 @@ def edited(**changes: Any) -> str:
             id="bind",
         ),
         pytest.param(
+            ["compare", "m.onnx", "--bind", "a=" + "9" * 5000],
+            "is not of the form symbol=positive integer of at most 10^15",
+            id="bind of 5000 digits",
+        ),
+        pytest.param(
+            ["compare", "three.json", "--workers", "100000"],
+            "--workers: 100000 is not in the range 1<=x<=256",
+            id="too many workers",
+        ),
+        pytest.param(
+            ["generate", "--size", "1000000000"],
+            "--size: 1000000000 is not in the range 1<=x<=10000",
+            id="size",
+        ),
+        pytest.param(
+            ["compare", "three.json", "--methods", "static,,"],
+            "--methods: unknown method ''",
+            id="no method between commas",
+        ),
+        pytest.param(
+            ["compare", "llama-2-13b", "--chip", "", "--methods", "static"],
+            "no chip is called ''",
+            id="empty chip",
+        ),
+        pytest.param(
+            ["compare", ""], "no such file, and no built-in workload ''", id="no name"
+        ),
+        pytest.param(
             ["compare", "m.onnx", "--bind", "a=1", "--bind", "a=2"],
             "--bind: a is bound to 1 and to 2",
             id="bind twice",
