@@ -25,7 +25,7 @@ class Table:
 
     Parameters
     ----------
-    problem : ScheduleProblem or AllocationProblem
+    problem : ScheduleProblem, AllocationProblem or PlacementProblem
         What was planned.
     chip : Chip or None
         The chip it was planned for; None for a problem file.
@@ -61,6 +61,13 @@ class Table:
             return 0
         proved = any(row.status is Status.INFEASIBLE for row in self.rows)
         return 3 if proved else 4
+
+    @property
+    def best_plan(self) -> Any:
+        """The verified plan with the least objective, the first of equals, or None."""
+        good = [o for o in self.outcomes if o.verified and o.plan is not None]
+        values = [(o.verified_objective, k) for k, o in enumerate(good)]
+        return good[min(values)[1]].plan if good else None
 
     def to_pandas(self) -> Any:
         """Return the rows as a pandas data frame; pandas has to be installed."""
@@ -120,7 +127,7 @@ def compare(
 
     Parameters
     ----------
-    problem : ScheduleProblem or AllocationProblem
+    problem : ScheduleProblem, AllocationProblem or PlacementProblem
         What to plan.
     methods : sequence of str or None
         Names, with variants; None for the usual ones of the kind.
@@ -225,9 +232,11 @@ class _Run:
 
     def _simulated(self, outcome: Outcome) -> Outcome:
         """Let the simulated chip run a verified plan."""
+        program = self.kind.program(self.problem, outcome.plan, self.chip)
+        if program is None:
+            return outcome
         from elkhound.simpy_chip import simulate
 
-        program = self.kind.program(self.problem, outcome.plan, self.chip)
         try:
             score = simulate(program)
         except ElkhoundError as error:
@@ -279,6 +288,7 @@ class _Run:
             reason=_reason(outcome),
             simulated_cycles=simulated,
             bytes_used=None if judgement is None else judgement.bytes_used,
+            height_bytes=None if judgement is None else judgement.height_bytes,
         )
 
     def _failed(self, outcome: Outcome) -> rows.Row:

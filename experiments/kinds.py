@@ -12,8 +12,9 @@ from elkhound.experiments import methods
 from elkhound.model.allocation import Allocation, AllocationProblem
 from elkhound.model.chip import Chip
 from elkhound.model.errors import InfeasibleError
+from elkhound.model.placement import Placement, PlacementProblem, liveness_bytes
 from elkhound.model.program import Execute, Program, Task, program_of
-from elkhound.model.result import Bound, OrderClass
+from elkhound.model.result import Bound, BoundKind, OrderClass
 from elkhound.model.schedule import Schedule, ScheduleOption, ScheduleProblem
 
 Problem = TypeVar("Problem")
@@ -36,6 +37,8 @@ class Judgement:
         The narrowest class it is of; None without orders.
     bytes_used : int or None
         Bytes of an allocation.
+    height_bytes : int or None
+        Top of a placement's highest buffer.
     """
 
     objective: int | None
@@ -43,6 +46,7 @@ class Judgement:
     belongs_to: Callable[[OrderClass | None], bool]
     order: OrderClass | None = None
     bytes_used: int | None = None
+    height_bytes: int | None = None
 
     @property
     def feasible(self) -> bool:
@@ -56,6 +60,7 @@ class Kind(ABC, Generic[Problem, Plan]):
     name: str
     registry: Mapping[str, methods.Entry]
     default_methods: tuple[str, ...]
+    plan_suffix = ".json"
 
     @abstractmethod
     def require_feasible(self, problem: Problem) -> None:
@@ -66,8 +71,10 @@ class Kind(ABC, Generic[Problem, Plan]):
         """Let the referee decide what a plan is worth."""
 
     @abstractmethod
-    def program(self, problem: Problem, plan: Plan, chip: Chip | None) -> Program:
-        """Return the device program that the simulator runs for a plan."""
+    def program(
+        self, problem: Problem, plan: Plan, chip: Chip | None
+    ) -> Program | None:
+        """Return the device program that the simulator runs for a plan, if any."""
 
     @abstractmethod
     def bounds(self, problem: Problem) -> tuple[Bound, ...]:
@@ -241,10 +248,77 @@ class AllocationKind(Kind[AllocationProblem, Allocation]):
         return None
 
 
+class PlacementKind(Kind[PlacementProblem, Placement]):
+    """Placements: an offset per buffer."""
+
+    name = "placement"
+    registry = methods.PLACEMENT
+    default_methods = methods.PLACEMENT_DEFAULTS
+    plan_suffix = ".csv"
+
+    def require_feasible(self, problem: PlacementProblem) -> None:
+        """Check that the buffers alive at one step fit together.
+
+        A placement need not exist even so; the least capacity is not known.
+        """
+        need = liveness_bytes(problem.buffers)
+        if need <= problem.capacity_bytes:
+            return
+        raise InfeasibleError(
+            f"the buffers alive at one step need {need} B, {problem.capacity_bytes} B "
+            f"are there; no capacity below {need} B works",
+            code="capacity-too-small",
+            where=problem.name,
+            needed_bytes=need,
+            available_bytes=problem.capacity_bytes,
+        )
+
+    def judge(self, problem: PlacementProblem, plan: Placement) -> Judgement:
+        """Hold every pair of buffers against each other."""
+        from elkhound.model.referee import judge_placement
+
+        verdict = judge_placement(problem, plan)
+        return Judgement(
+            verdict.objective,
+            verdict.violations,
+            lambda order: True,
+            height_bytes=verdict.height_bytes,
+        )
+
+    def program(
+        self, problem: PlacementProblem, plan: Placement, chip: Chip | None
+    ) -> None:
+        """Return None: addresses alone take no time."""
+        return
+
+    def bounds(self, problem: PlacementProblem) -> tuple[Bound, ...]:
+        """Return liveness: the most bytes alive at one step."""
+        least = liveness_bytes(problem.buffers)
+        return (Bound(least, BoundKind.PROOF, OrderClass.free()),)
+
+    def write_plan(
+        self,
+        path: Path,
+        problem: PlacementProblem,
+        plan: Placement,
+        chip: Chip | None,
+    ) -> None:
+        """Write buffers and offsets as CSV."""
+        from elkhound.model.io import write_placement_csv
+
+        write_placement_csv(path, problem, plan)
+
+    def contention(self, problem: PlacementProblem) -> str | None:
+        """Return None: a placement has no contention rule."""
+        return None
+
+
 def kind_of(problem: object) -> Kind[Any, Any]:
     """Return the kind a problem is of."""
     if isinstance(problem, ScheduleProblem):
         return ScheduleKind()
     if isinstance(problem, AllocationProblem):
         return AllocationKind()
+    if isinstance(problem, PlacementProblem):
+        return PlacementKind()
     raise TypeError(f"{type(problem).__name__} is no problem that can be compared")

@@ -227,8 +227,39 @@ ALLOCATION: dict[str, Entry] = {
     ),
 }
 
+
+def _best_fit(settings: Settings) -> AnyMethod:
+    from elkhound.heuristics.placement import BestFit
+
+    return BestFit(settings["order"])
+
+
+def _first_fit(settings: Settings) -> AnyMethod:
+    from elkhound.heuristics.placement import FirstFit
+
+    return FirstFit(settings["order"])
+
+
+_FIT_ORDERS = ("best", "size", "area", "start", "duration")
+
+PLACEMENT: dict[str, Entry] = {
+    "best-fit": Entry(
+        Role.HEURISTIC,
+        "each buffer into the smallest gap that holds it",
+        _best_fit,
+        {"order": _FIT_ORDERS},
+    ),
+    "first-fit": Entry(
+        Role.HEURISTIC,
+        "each buffer into the lowest gap that holds it",
+        _first_fit,
+        {"order": _FIT_ORDERS},
+    ),
+}
+
 SCHEDULE_DEFAULTS = ("basic", "static", "elk-dyn", "ideal", "cp-sat", "milp")
 ALLOCATION_DEFAULTS = ("delta", "delta-hull-fill", "knapsack-dp", "cp-sat", "milp")
+PLACEMENT_DEFAULTS = ("best-fit", "first-fit")
 
 
 def split_names(text: str) -> tuple[str, ...]:

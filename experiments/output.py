@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elkhound.experiments.comparison import Table
+from elkhound.experiments.kept import rows_with_files
 from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.rows import Row
 from elkhound.model.allocation import AllocationProblem
+from elkhound.model.placement import PlacementProblem
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +21,7 @@ def table_document(table: Table, run_dir: Path | None) -> dict[str, Any]:
     """Return the object that `--json` prints (stable)."""
     return {
         "problem": summary(table),
-        "rows": [row.document() for row in table.rows],
+        "rows": [row.document() for row in rows_with_files(table, run_dir)],
         "contradictions": list(table.contradictions),
         "run_dir": None if run_dir is None else str(run_dir),
     }
@@ -38,6 +40,10 @@ def summary(table: Table) -> dict[str, Any]:
     if isinstance(problem, AllocationProblem):
         about["items"] = len(problem.items)
         about["capacity_bytes"] = problem.capacity_bytes
+    elif isinstance(problem, PlacementProblem):
+        about["buffers"] = len(problem.buffers)
+        about["capacity_bytes"] = problem.capacity_bytes
+        about["minimise"] = problem.minimise
     else:
         about["operators"] = len(problem.operators)
         about["options"] = sum(len(o.options) for o in problem.operators)
@@ -129,6 +135,11 @@ def _title(table: Table) -> str:
         return (
             f"{problem.name}: {len(problem.items)} items, "
             f"{problem.capacity_bytes} B, cycles"
+        )
+    if isinstance(problem, PlacementProblem):
+        return (
+            f"{problem.name}: {len(problem.buffers)} buffers, "
+            f"{problem.capacity_bytes} B, height in bytes"
         )
     chip = "abstract chip" if table.chip is None else table.chip.name
     name = problem.name if chip in problem.name else f"{problem.name} on {chip}"

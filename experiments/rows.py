@@ -13,6 +13,7 @@ from elkhound.model.result import Bound, Status
 KIND_COLUMNS: dict[str, tuple[str, ...]] = {
     "schedule": ("simulated_cycles",),
     "allocation": ("bytes_used",),
+    "placement": ("height_bytes", "offsets_file"),
 }
 
 
@@ -62,6 +63,10 @@ class Row:
         `simulated` again, for schedules.
     bytes_used : int or None
         Bytes an allocation takes.
+    height_bytes : int or None
+        Top of a placement's highest buffer, as the referee computes it.
+    offsets_file : str or None
+        Where a placement is kept, as CSV.
     """
 
     kind: str
@@ -84,6 +89,8 @@ class Row:
     reason: str = ""
     simulated_cycles: int | None = None
     bytes_used: int | None = None
+    height_bytes: int | None = None
+    offsets_file: str | None = None
 
     def document(self) -> dict[str, object]:
         """Return the row as JSON knows it: the columns of its kind."""

@@ -1,8 +1,9 @@
 """The run directory: everything a comparison leaves behind, safe against kill −9.
 
 Layout: `configuration.json` (resolved configuration, versions, seed),
-`problem.json`, `plans/<method>.json`, `scores/<method>.json`, `rows.csv`,
-`rows.json` and `plots/`. Files appear under their final name only when complete.
+`problem.json`, `plans/<method>.json` (`.csv` for placements), `scores/<method>.json`,
+`rows.csv`, `rows.json` and `plots/`. Files appear under their final name only when
+complete.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import sys
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from elkhound.experiments.comparison import Table
+from elkhound.experiments.kept import file_name, plan_path, rows_with_files
 from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.output import table_document
 from elkhound.experiments.rows import csv_text
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError
+from elkhound.model.placement import PlacementProblem
 from elkhound.model.schedule import ScheduleProblem
 
 MARKER = "configuration.json"
@@ -59,17 +61,6 @@ def default_path(name: str) -> Path:
         number += 1
         path = first.with_name(f"{first.name}-{number}")
     return path
-
-
-def file_name(text: str) -> str:
-    """Return a method or model name as a file name.
-
-    Examples
-    --------
-    >>> file_name("milp:order=free,backend=cbc")
-    'milp-order-free-backend-cbc'
-    """
-    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.") or "run"
 
 
 class RunDir:
@@ -126,22 +117,23 @@ class RunDir:
     def finished(self, method: str, table: Table) -> None:
         """Write the rows so far, and the plan and score of the latest method."""
         outcome = next(o for o in table.outcomes if o.method == method)
-        name = f"{file_name(method)}.json"
         if outcome.plan is not None:
-            part = self.path / "plans" / f"{name}.part"
+            target = plan_path(self.path, table, method)
+            part = target.with_name(f"{target.name}.part")
             kind = kind_of(table.problem)
             kind.write_plan(part, table.problem, outcome.plan, table.chip)
-            os.replace(part, self.path / "plans" / name)
+            os.replace(part, target)
         if outcome.score is not None:
             from elkhound.simpy_chip import score_document
 
-            self._write_json(f"scores/{name}", score_document(outcome.score))
+            name = f"scores/{file_name(method)}.json"
+            self._write_json(name, score_document(outcome.score))
         self.write_rows(table)
 
     def write_rows(self, table: Table) -> None:
         """Write rows.csv and rows.json."""
         kind = kind_of(table.problem).name
-        self._write("rows.csv", csv_text(kind, table.rows))
+        self._write("rows.csv", csv_text(kind, rows_with_files(table, self.path)))
         self._write_json("rows.json", table_document(table, self.path))
 
     def draw(self, table: Table) -> None:
@@ -152,7 +144,10 @@ class RunDir:
         clock_hz = None if table.chip is None else table.chip.clock_hz
         documents = [row.document() for row in table.rows]
         if any(row.objective is not None for row in table.rows):
-            plots.plot_comparison(folder / "comparison", documents, clock_hz=clock_hz)
+            if not isinstance(table.problem, PlacementProblem):  # bytes, not cycles
+                plots.plot_comparison(
+                    folder / "comparison", documents, clock_hz=clock_hz
+                )
             plots.plot_gap_runtime(folder / "gap-runtime", documents)
         scores = {o.method: o.score for o in table.outcomes if o.score is not None}
         if scores and isinstance(table.problem, ScheduleProblem):

@@ -198,7 +198,7 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
             problem = replace(problem, max_outstanding=flags.max_outstanding)
     else:
         _refuse(
-            "an allocation problem",
+            "an allocation or placement problem",
             {
                 "--contention": flags.contention is not None,
                 "--max-outstanding": flags.max_outstanding is not None,

@@ -10,7 +10,13 @@ from itertools import pairwise
 
 from elkhound.model.allocation import Allocation, AllocationProblem, total_cycles
 from elkhound.model.limits import Limits
-from elkhound.model.result import OrderClass, Result, Status
+from elkhound.model.placement import (
+    Placement,
+    PlacementProblem,
+    height_bytes,
+    liveness_bytes,
+)
+from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
 from elkhound.model.schedule import Schedule, ScheduleProblem
 from elkhound.model.timing import fits, timeline
 
@@ -109,6 +115,46 @@ def allocation_result(
         status=Status.INFEASIBLE if plan is None else Status.FEASIBLE,
         plan=plan,
         objective=(None if plan is None else total_cycles(problem, plan)),
+        seed=limits.seed,
+        wall_seconds=clock.wall_seconds,
+        cpu_seconds=clock.cpu_seconds,
+        version=importlib.metadata.version("elkhound"),
+        statistics=statistics,
+    )
+
+
+def placement_result(
+    method: str,
+    problem: PlacementProblem,
+    plan: Placement,
+    limits: Limits[Placement],
+    clock: Clock,
+) -> Result[Placement]:
+    """Return the result of a heuristic that places everything, perhaps too high.
+
+    OPTIMAL where no step leaves room below: the height equals the liveness bound. Too
+    high is UNKNOWN, as another placement may fit, and INFEASIBLE only where the
+    liveness bound is above the capacity.
+    """
+    height, least = height_bytes(problem, plan), liveness_bytes(problem.buffers)
+    fitting = height <= problem.capacity_bytes
+    statistics: dict[str, int | float | str] = {"height_bytes": height}
+    if fitting:
+        status = Status.OPTIMAL if height == least else Status.FEASIBLE
+    elif least > problem.capacity_bytes:
+        status = Status.INFEASIBLE
+    else:
+        status = Status.UNKNOWN
+        over = height - problem.capacity_bytes
+        statistics["reason"] = (
+            f"found none: its lowest height is {height} B, {over} B over"
+        )
+    return Result(
+        method=method,
+        status=status,
+        plan=plan if fitting else None,
+        objective=height if fitting else None,
+        bound=Bound(least, BoundKind.PROOF, OrderClass.free()),
         seed=limits.seed,
         wall_seconds=clock.wall_seconds,
         cpu_seconds=clock.cpu_seconds,

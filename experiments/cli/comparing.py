@@ -1,4 +1,4 @@
-"""The common course of `compare` and `allocate`: run, keep, print."""
+"""The common course of `compare`, `allocate` and `place`: run, keep, print."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def run_comparison(
     run_dir: Path | None,
     plots: bool,
     as_json: bool,
+    output: Path | None = None,
 ) -> None:
     """Compare, keep everything in a run directory, print, and set the exit status.
 
@@ -34,6 +35,8 @@ def run_comparison(
         What is written down beside versions and seed.
     run_dir : Path or None
         None for a new directory below `runs`.
+    output : Path or None
+        Where the best verified plan goes too.
     """
     from elkhound.experiments.cli.progress import ProgressLine
     from elkhound.experiments.comparison import Interrupted, compare
@@ -62,6 +65,9 @@ def run_comparison(
         except Interrupted as interrupt:
             table, interrupted = interrupt.table, True
         keep.write_rows(table)
+        if output is not None and (best := table.best_plan) is not None:
+            kind.write_plan(output, source.problem, best, source.chip)
+            progress.say(f"wrote {output}")
         if plots and not interrupted:
             progress.started("plots")
             try:

@@ -47,12 +47,15 @@ def command(
     }
     if judgement.bytes_used is not None:
         document["bytes_used"] = judgement.bytes_used
+    if judgement.height_bytes is not None:
+        document["height_bytes"] = judgement.height_bytes
     if as_json:
         click.echo(json.dumps(document, indent=2))
     elif judgement.feasible:
         rule = f" under the {document['contention']} rule" if document["order"] else ""
         order = f", order {document['order']}" if document["order"] else ""
-        click.echo(f"{plan}: {judgement.objective} cycles{rule}{order}")
+        unit = "cycles" if judgement.height_bytes is None else "bytes high"
+        click.echo(f"{plan}: {judgement.objective} {unit}{rule}{order}")
     else:
         for violation in judgement.violations:
             click.echo(f"{plan}: {violation}", err=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from elkhound.experiments.cli import options
 from elkhound.model.errors import BadInputError
 
-KINDS = ("schedule", "allocation")
+KINDS = ("schedule", "allocation", "placement")
 MOST_OPERATORS = 10_000
 MOST_OPTIONS = 10_000
 
@@ -21,6 +22,7 @@ MOST_OPTIONS = 10_000
         "Examples:",
         "  elkhound generate --kind schedule --size 6 --seed 1 --output problem.json",
         "  elkhound generate --kind allocation --size 4 --seed 7",
+        "  elkhound generate --kind placement --size 12 --output buffers.csv",
     ),
 )
 @click.option(
@@ -29,7 +31,8 @@ MOST_OPTIONS = 10_000
 @click.option(
     "--size",
     type=click.IntRange(min=1, max=MOST_OPERATORS),
-    help="Operators or items.  [default: 6; hand-made families have their own]",
+    help="Operators, items, or buffers of several steps.  [default: 6; hand-made "
+    "families have their own]",
 )
 @click.option("--seed", type=int, help="Seed of a random family.  [default: 0]")
 @click.option(
@@ -54,7 +57,8 @@ MOST_OPTIONS = 10_000
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="Where the problem goes.  [default: standard output]",
+    help="Where the problem goes; a placement problem also as .csv.  [default: "
+    "standard output]",
 )
 @options.json_flag
 def command(
@@ -83,9 +87,9 @@ def command(
         {
             "--size": fixed and not sized_only and size is not None,
             "--seed": fixed and seed is not None,
-            "--options": fixed and option_count is not None,
-            "--contention": (fixed or kind == "allocation") and contention is not None,
-            "--max-outstanding": (fixed or kind == "allocation")
+            "--options": (fixed or kind == "placement") and option_count is not None,
+            "--contention": (fixed or kind != "schedule") and contention is not None,
+            "--max-outstanding": (fixed or kind != "schedule")
             and max_outstanding is not None,
         },
         f"the {chosen} family of kind {kind}",
@@ -102,9 +106,35 @@ def command(
     if output is None:
         click.echo(json.dumps(problem_document(problem), indent=1))
         return
-    write_problem(output, problem)
-    about = {"path": str(output), "kind": kind, "hash": problem_hash(problem)}
-    click.echo(json.dumps(about) if as_json else f"wrote {output}")
+    about: dict[str, Any] = {
+        "path": str(output),
+        "kind": kind,
+        "hash": problem_hash(problem),
+    }
+    said = f"wrote {output}"
+    if output.suffix.lower() == ".csv":
+        capacity_bytes = _write_csv(output, problem)
+        about["capacity_bytes"] = capacity_bytes
+        said += f", for --capacity {capacity_bytes}"
+    else:
+        write_problem(output, problem)
+    click.echo(json.dumps(about) if as_json else said)
+
+
+def _write_csv(output: Path, problem: Any) -> int:
+    """Write buffers as CSV; return the capacity, which that file does not hold."""
+    from elkhound.model.io import write_placement_csv
+    from elkhound.model.placement import PlacementProblem
+
+    if not isinstance(problem, PlacementProblem):
+        raise BadInputError(
+            "only placement problems are written as CSV",
+            code="wrong-kind",
+            where=str(output),
+            hint=".json, .yaml",
+        )
+    write_placement_csv(output, problem)
+    return problem.capacity_bytes
 
 
 def _refuse_without_effect(given: dict[str, bool], what: str) -> None:

@@ -24,6 +24,7 @@ VERBS = {
     "simulate": "simulate",
     "evaluate": "evaluate",
     "allocate": "allocate",
+    "place": "place",
     "generate": "generate",
     "import": "import_model",
     "methods": "methods",
@@ -154,16 +155,6 @@ def _unusable(error: OSError) -> BadInputError:
     )
 
 
-def _open_closed_streams() -> None:
-    """Stand in for streams the caller closed, so that no file takes their place."""
-    for number, (name, mode) in enumerate(
-        (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
-    ):
-        if getattr(sys, name) is None:
-            os.dup2(os.open(os.devnull, os.O_RDWR), number)
-            setattr(sys, name, os.fdopen(number, mode))
-
-
 def _error_document(error: ElkhoundError) -> dict[str, Any]:
     return {
         "code": error.code,
@@ -197,6 +188,16 @@ def _bad_usage(error: click.UsageError) -> BadInputError:
     if error.ctx is not None and not hint and not where:
         hint = f"see {error.ctx.command_path} --help"
     return BadInputError(message, code="usage", where=where, hint=hint)
+
+
+def _open_closed_streams() -> None:
+    """Stand in for streams the caller closed, so that no file takes their place."""
+    for number, (name, mode) in enumerate(
+        (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+    ):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def _quiet_pipe() -> int:

@@ -20,9 +20,13 @@ from elkhound.experiments.cli import options
 @options.json_flag
 def command(as_json: bool) -> None:
     """List the methods of each kind of problem, with their settings."""
-    from elkhound.experiments.methods import ALLOCATION, SCHEDULE
+    from elkhound.experiments.methods import ALLOCATION, PLACEMENT, SCHEDULE
 
-    kinds = {"schedule": SCHEDULE, "allocation": ALLOCATION}
+    kinds = {
+        "schedule": SCHEDULE,
+        "allocation": ALLOCATION,
+        "placement": PLACEMENT,
+    }
     if as_json:
         document: dict[str, Any] = {
             kind: {

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.experiments.cli.writable import require_writable
 from elkhound.model.errors import BadInputError
 
 
@@ -52,7 +53,7 @@ def command(
     from elkhound.experiments.methods import Role, variant
     from elkhound.experiments.source import read_source
 
-    _require_writable(output)
+    require_writable(output)
     source = read_source(model, options.model_flags(values))
     kind = kind_of(source.problem)
     if variant(method, kind.registry).entry.role is Role.BOUND:
@@ -74,18 +75,3 @@ def command(
         progress.say(f"wrote {output}")
     print_result(table, None, as_json)
     context.exit(table.exit_status)
-
-
-def _require_writable(output: Path) -> None:
-    """Refuse a place where the plan could not be written after a long search."""
-    existed = output.exists()
-    try:
-        output.open("a").close()
-    except OSError as error:
-        raise BadInputError(
-            f"cannot be written: {error.strerror}",
-            code="unwritable",
-            where=str(output),
-        ) from error
-    if not existed:
-        output.unlink()

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.model.errors import BadInputError
 
 
 @click.command(
@@ -15,6 +16,7 @@ from elkhound.experiments.cli import options
     epilog=options.verbatim(
         "Examples:",
         "  elkhound simulate plan.json",
+        "  elkhound simulate plan.json --fidelity core --json",
         "  elkhound simulate bare.json --problem problem.json --json",
     ),
 )
@@ -24,10 +26,14 @@ from elkhound.experiments.cli import options
     metavar="FILE",
     help="Problem file of a bare plan {gates, options}.",
 )
+@click.option(
+    "--fidelity",
+    type=click.Choice(("core", "class")),
+    help="Simulate every core, or each class of cores with equal tiles (default).",
+)
 @options.json_flag
-@click.pass_context
 def command(
-    context: click.Context, plan: str, problem: str | None, as_json: bool
+    plan: str, problem: str | None, fidelity: str | None, as_json: bool
 ) -> None:
     """Run PLAN on the simulated chip and show where the time goes.
 
@@ -36,9 +42,15 @@ def command(
     from elkhound.experiments.kinds import kind_of
     from elkhound.experiments.planfile import read_any_plan
     from elkhound.model.errors import ContradictionError
-    from elkhound.simpy_chip import score_document, simulate
+    from elkhound.simpy_chip import Fidelity, score_document, simulate
 
     read = read_any_plan(plan, problem)
+    if fidelity is not None and read.chip is None:
+        raise BadInputError(
+            "--fidelity has no effect: the plan names no chip, so there is one core",
+            code="no-effect",
+            where=plan,
+        )
     kind = kind_of(read.problem)
     judgement = kind.judge(read.problem, read.plan)
     if not judgement.feasible:
@@ -47,7 +59,12 @@ def command(
             code="bad-plan",
             where=plan,
         )
-    score = simulate(kind.program(read.problem, read.plan, read.chip))
+    program = kind.program(read.problem, read.plan, read.chip)
+    if program is None:
+        raise BadInputError(
+            "holds addresses alone, which take no time", code="no-program", where=plan
+        )
+    score = simulate(program, fidelity=Fidelity(fidelity or "class"))
     if as_json:
         click.echo(json.dumps(score_document(score), indent=2))
         return

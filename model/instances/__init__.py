@@ -4,6 +4,8 @@ from elkhound.model.instances.adversarial import ADVERSARIAL, adversarial_schedu
 from elkhound.model.instances.allocation import FAMILIES as ALLOCATION_FAMILIES
 from elkhound.model.instances.allocation import overshoot, random_allocation
 from elkhound.model.instances.generate import KINDS, families, generate_problem
+from elkhound.model.instances.placement import FAMILIES as PLACEMENT_FAMILIES
+from elkhound.model.instances.placement import random_placement
 from elkhound.model.instances.schedule import FAMILIES as SCHEDULE_FAMILIES
 from elkhound.model.instances.schedule import least_sram_bytes, random_schedule
 
@@ -11,6 +13,7 @@ __all__ = [
     "ADVERSARIAL",
     "ALLOCATION_FAMILIES",
     "KINDS",
+    "PLACEMENT_FAMILIES",
     "SCHEDULE_FAMILIES",
     "adversarial_schedule",
     "families",
@@ -18,5 +21,6 @@ __all__ = [
     "least_sram_bytes",
     "overshoot",
     "random_allocation",
+    "random_placement",
     "random_schedule",
 ]

@@ -7,11 +7,14 @@ from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.instances.adversarial import ADVERSARIAL, adversarial_schedule
 from elkhound.model.instances.allocation import FAMILIES as ALLOCATION_FAMILIES
 from elkhound.model.instances.allocation import overshoot, random_allocation
+from elkhound.model.instances.placement import FAMILIES as PLACEMENT_FAMILIES
+from elkhound.model.instances.placement import random_placement
 from elkhound.model.instances.schedule import FAMILIES as SCHEDULE_FAMILIES
 from elkhound.model.instances.schedule import random_schedule
+from elkhound.model.placement import PlacementProblem
 from elkhound.model.schedule import Contention, ScheduleProblem
 
-KINDS = ("schedule", "allocation")
+KINDS = ("schedule", "allocation", "placement")
 
 
 def families(kind: str) -> tuple[str, ...]:
@@ -20,6 +23,8 @@ def families(kind: str) -> tuple[str, ...]:
         return (*SCHEDULE_FAMILIES, *ADVERSARIAL)
     if kind == "allocation":
         return (*ALLOCATION_FAMILIES, "overshoot")
+    if kind == "placement":
+        return tuple(PLACEMENT_FAMILIES)
     raise BadInputError(f"kind {kind} is unknown", hint=nearest(kind, list(KINDS)))
 
 
@@ -32,7 +37,7 @@ def generate_problem(
     options: int | None = None,
     contention: Contention = Contention.STRETCH,
     max_outstanding: int | None = None,
-) -> ScheduleProblem | AllocationProblem:
+) -> ScheduleProblem | AllocationProblem | PlacementProblem:
     """Make a problem of a kind; the same arguments give the same problem.
 
     Parameters
@@ -40,8 +45,8 @@ def generate_problem(
     kind : str
         One of `KINDS`.
     size : int
-        Operators or items; for `overshoot` its M; hand-made schedule problems have
-        their own size and ignore it.
+        Operators, items, or buffers of several steps; for `overshoot` its M;
+        hand-made schedule problems have their own size and ignore it.
     seed : int
         Any integer; hand-made problems ignore it.
     family : str or None
@@ -65,6 +70,8 @@ def generate_problem(
         if family == "overshoot":
             return overshoot(size)
         return random_allocation(seed, size, family, options=options or 6)
+    if kind == "placement":
+        return random_placement(seed, size, family)
     if family in ADVERSARIAL:
         return adversarial_schedule(family)
     return random_schedule(

@@ -3,6 +3,11 @@
 from elkhound.model.io.chip_file import chip_document, chip_names, load_chip
 from elkhound.model.io.document import Document, read_document
 from elkhound.model.io.graph_source import load_graph
+from elkhound.model.io.placement_csv import (
+    PlacementCsv,
+    read_placement_csv,
+    write_placement_csv,
+)
 from elkhound.model.io.plan_file import (
     AllocationPlanFile,
     PlanFile,
@@ -23,6 +28,7 @@ from elkhound.model.io.schemas import json_schemas
 __all__ = [
     "AllocationPlanFile",
     "Document",
+    "PlacementCsv",
     "PlanFile",
     "Problem",
     "chip_document",
@@ -34,9 +40,11 @@ __all__ = [
     "problem_hash",
     "read_allocation_plan",
     "read_document",
+    "read_placement_csv",
     "read_plan",
     "read_problem",
     "write_allocation_plan",
+    "write_placement_csv",
     "write_plan",
     "write_problem",
 ]

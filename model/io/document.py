@@ -118,7 +118,7 @@ def read_document(path: str | Path) -> Document:
         The file cannot be read, is not text, breaks the syntax, repeats a key, is
         nested too deeply, or holds no mapping.
     """
-    text = _read_text(path)
+    text = read_text(path)
     name = str(path)
     is_json = Path(path).suffix.lower() == ".json"
     document = None
@@ -133,7 +133,8 @@ def read_document(path: str | Path) -> Document:
     return document
 
 
-def _read_text(path: str | Path) -> str:
+def read_text(path: str | Path) -> str:
+    """Return the text of a file, or say in one line why it has none."""
     file = Path(path)
     try:
         if file.is_dir():

@@ -1,9 +1,10 @@
-"""Problem files: schedule and allocation problems as JSON or YAML."""
+"""Problem files: schedule, allocation and placement problems as JSON or YAML."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -20,10 +21,12 @@ from elkhound.model.io.problem_models import (
     AllocationModel,
     OperatorModel,
     OptionModel,
+    PlacementModel,
     ScheduleModel,
 )
 from elkhound.model.io.text import as_text, name_of, write_text
 from elkhound.model.io.validate import built, validated
+from elkhound.model.placement import Buffer, PlacementProblem
 from elkhound.model.schedule import (
     Contention,
     ScheduleOperator,
@@ -31,7 +34,8 @@ from elkhound.model.schedule import (
     ScheduleProblem,
 )
 
-Problem = ScheduleProblem | AllocationProblem
+Problem = ScheduleProblem | AllocationProblem | PlacementProblem
+_KINDS = ("schedule", "allocation", "placement")
 _OPTION_KEYS = (
     "execute_plan",
     "execute_bytes",
@@ -59,10 +63,13 @@ def read_problem(path: str | Path) -> Problem:
     """
     document = read_document(path)
     kind = document.at(("kind",))
-    if kind not in ("schedule", "allocation"):
+    if kind == "schedule":
+        return schedule_from(document)
+    if kind == "allocation":
+        return allocation_from(document)
+    if kind != "placement":
         _refuse_kind(document, kind)
-    read = schedule_from if kind == "schedule" else allocation_from
-    return read(document)
+    return placement_from(document)
 
 
 def write_problem(path: str | Path, problem: Problem) -> None:
@@ -79,10 +86,9 @@ def _refuse_kind(document: Document, kind: object) -> NoReturn:
     if kind in ("schedule-plan", "allocation-plan"):
         hint = "this is a plan, a problem is expected"
     elif isinstance(kind, str):
-        hint = nearest(kind, ["schedule", "allocation"])
-    document.refuse(
-        f"{shown}, must be schedule or allocation", ("kind",), hint=hint, code="kind"
-    )
+        hint = nearest(kind, list(_KINDS))
+    legal = f"{', '.join(_KINDS[:-1])} or {_KINDS[-1]}"
+    document.refuse(f"{shown}, must be {legal}", ("kind",), hint=hint, code="kind")
 
 
 def schedule_from(document: Document) -> ScheduleProblem:
@@ -125,6 +131,22 @@ def allocation_from(document: Document) -> AllocationProblem:
     )
 
 
+def placement_from(document: Document) -> PlacementProblem:
+    """Return the placement problem a document describes."""
+    model = validated(document, PlacementModel)
+    _refuse_repeated_names(document, "buffers", [b.name for b in model.buffers])
+    buffers = tuple(
+        built(document, ("buffers", index), partial(Buffer, **dict(buffer)))
+        for index, buffer in enumerate(model.buffers)
+    )
+    return PlacementProblem(
+        capacity_bytes=model.capacity_bytes,
+        buffers=buffers,
+        minimise=model.minimise,
+        name=model.name or name_of(document.path),
+    )
+
+
 def problem_document(problem: Problem) -> dict[str, object]:
     """Return a problem as its file holds it.
 
@@ -137,6 +159,14 @@ def problem_document(problem: Problem) -> dict[str, object]:
             "name": problem.name,
             "capacity_bytes": problem.capacity_bytes,
             "items": [_item_document(item) for item in problem.items],
+        }
+    if isinstance(problem, PlacementProblem):
+        return {
+            "kind": "placement",
+            "name": problem.name,
+            "capacity_bytes": problem.capacity_bytes,
+            "minimise": problem.minimise,
+            "buffers": [asdict(buffer) for buffer in problem.buffers],
         }
     header: dict[str, object] = {
         "kind": "schedule",

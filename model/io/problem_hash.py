@@ -7,6 +7,7 @@ import json
 
 from elkhound.model.allocation import AllocationProblem
 from elkhound.model.io.problem_file import Problem, distinct_option_lists
+from elkhound.model.placement import PlacementProblem
 from elkhound.model.schedule import Contention, ScheduleProblem
 
 _MATHEMATICS = (
@@ -28,12 +29,19 @@ def problem_hash(problem: Problem) -> str:
     """
     if isinstance(problem, AllocationProblem):
         return _sha256(_allocation_parts(problem))
+    if isinstance(problem, PlacementProblem):
+        return _sha256(_placement_parts(problem))
     return _sha256(_schedule_parts(problem))
 
 
 def _allocation_parts(problem: AllocationProblem) -> list[object]:
     items = [[[o.size_bytes, o.cycles] for o in i.options] for i in problem.items]
     return ["allocation", problem.capacity_bytes, items]
+
+
+def _placement_parts(problem: PlacementProblem) -> list[object]:
+    buffers = [[b.start_step, b.end_step, b.size_bytes] for b in problem.buffers]
+    return ["placement", problem.capacity_bytes, buffers]
 
 
 def _schedule_parts(problem: ScheduleProblem) -> list[object]:

@@ -72,3 +72,22 @@ class AllocationModel(FileModel):
     name: Name | None = None
     capacity_bytes: Count
     items: list[ItemModel] = Field(min_length=1)
+
+
+class BufferModel(FileModel):
+    """Bytes that stay at one address for a while."""
+
+    name: Name
+    start_step: Count
+    end_step: Positive = Field(description="first step at which it is gone")
+    size_bytes: Count
+
+
+class PlacementModel(FileModel):
+    """A placement problem."""
+
+    kind: Literal["placement"]
+    name: Name | None = None
+    capacity_bytes: Count
+    minimise: bool = Field(False, description="whether the least height is asked for")
+    buffers: list[BufferModel]

@@ -7,12 +7,17 @@ from typing import Any
 from elkhound.model.io.chip_file import ChipModel
 from elkhound.model.io.fields import FileModel
 from elkhound.model.io.plan_models import AllocationPlanModel, SchedulePlanModel
-from elkhound.model.io.problem_models import AllocationModel, ScheduleModel
+from elkhound.model.io.problem_models import (
+    AllocationModel,
+    PlacementModel,
+    ScheduleModel,
+)
 
 _MODELS: dict[str, type[FileModel]] = {
     "chip": ChipModel,
     "schedule": ScheduleModel,
     "allocation": AllocationModel,
+    "placement": PlacementModel,
     "schedule-plan": SchedulePlanModel,
     "allocation-plan": AllocationPlanModel,
 }

@@ -1,6 +1,14 @@
 """Referees: small, slow, obvious judges of plans; they import nouns only."""
 
 from elkhound.model.referee.allocation import AllocationVerdict, judge_allocation
+from elkhound.model.referee.placement import PlacementVerdict, judge_placement
 from elkhound.model.referee.schedule import Verdict, judge
 
-__all__ = ["AllocationVerdict", "Verdict", "judge", "judge_allocation"]
+__all__ = [
+    "AllocationVerdict",
+    "PlacementVerdict",
+    "Verdict",
+    "judge",
+    "judge_allocation",
+    "judge_placement",
+]

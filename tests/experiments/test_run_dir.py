@@ -9,9 +9,10 @@ import pytest
 from fakes.methods import EARLY, EARLY_CYCLES, PROBLEM, Fake, entry
 
 from elkhound.experiments import compare
+from elkhound.experiments.kept import file_name
 from elkhound.experiments.kinds import ScheduleKind
 from elkhound.experiments.methods import SCHEDULE
-from elkhound.experiments.run_dir import RunDir, default_path, file_name
+from elkhound.experiments.run_dir import RunDir, default_path
 from elkhound.model.errors import BadInputError, ElkhoundError
 from elkhound.model.io import read_plan, read_problem
 from elkhound.model.limits import Limits

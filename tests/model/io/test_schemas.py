@@ -10,6 +10,7 @@ def test_there_is_a_schema_of_every_file() -> None:
         "chip",
         "schedule",
         "allocation",
+        "placement",
         "schedule-plan",
         "allocation-plan",
     ]
