@@ -129,8 +129,8 @@ def read_plan(path: str | Path, problem: ScheduleProblem | None = None) -> PlanF
         own = schedule_from(document.part("problem"))
     whole = _one_problem(document, own, problem, ScheduleProblem)
     plan = Schedule(tuple(model.gates), tuple(model.options))
-    counts = [(f"operator {o.name}", len(o.options)) for o in whole.operators]
-    _check_options(document, counts, plan.options)
+    counts = [(o.name, len(o.options)) for o in whole.operators]
+    _check_options(document, "operator", counts, plan.options)
     _check_gates(document, whole, plan)
     if model.payload is not None:
         whole = with_payloads(document, whole, plan, model.payload)
@@ -167,8 +167,8 @@ def read_allocation_plan(
         own = allocation_from(document.part("problem"))
     whole = _one_problem(document, own, problem, AllocationProblem)
     plan = Allocation(tuple(model.options))
-    counts = [(f"item {item.name}", len(item.options)) for item in whole.items]
-    _check_options(document, counts, plan.options)
+    counts = [(item.name, len(item.options)) for item in whole.items]
+    _check_options(document, "item", counts, plan.options)
     return AllocationPlanFile(plan, whole)
 
 
@@ -237,18 +237,21 @@ def _one_problem(
 
 
 def _check_options(
-    document: Document, counts: Sequence[tuple[str, int]], options: tuple[int, ...]
+    document: Document,
+    part: str,
+    counts: Sequence[tuple[str, int]],
+    options: tuple[int, ...],
 ) -> None:
     if len(options) != len(counts):
         document.refuse(
             f"options has {len(options)} entries, must have {len(counts)}, one for "
-            "each of the problem's",
+            f"each {part} of the problem",
             ("options",),
         )
-    for index, (choice, (owner, count)) in enumerate(zip(options, counts, strict=True)):
+    for index, (choice, (name, count)) in enumerate(zip(options, counts, strict=True)):
         if choice >= count:
             document.refuse(
-                f"{owner}: option is {choice}, must be from 0 to {count - 1}",
+                f"{part} {name}: option is {choice}, must be from 0 to {count - 1}",
                 ("options", index),
             )
 
@@ -257,8 +260,8 @@ def _check_gates(document: Document, problem: ScheduleProblem, plan: Schedule) -
     count = len(problem.operators)
     if len(plan.gates) != count:
         document.refuse(
-            f"gates has {len(plan.gates)} entries, must have {count}, one for each of "
-            "the problem's",
+            f"gates has {len(plan.gates)} entries, must have {count}, one for each "
+            "operator of the problem",
             ("gates",),
         )
     for index, (gate, operator) in enumerate(

@@ -159,7 +159,7 @@ def test_a_plan_of_another_problem_is_refused(tmp_path: Path) -> None:
         pytest.param(
             {"gates": [0, None]},
             "plan.json:3: gates has 2 entries, must have 3, "
-            "one for each of the problem's",
+            "one for each operator of the problem",
             id="too few gates",
         ),
         pytest.param(
@@ -170,7 +170,7 @@ def test_a_plan_of_another_problem_is_refused(tmp_path: Path) -> None:
         pytest.param(
             {"options": [0, 0, 1, 0]},
             "plan.json:8: options has 4 entries, must have 3, "
-            "one for each of the problem's",
+            "one for each operator of the problem",
             id="too many options",
         ),
         pytest.param(
@@ -288,7 +288,11 @@ def test_an_allocation_plan_is_read_back(tmp_path: Path) -> None:
     ("options", "message"),
     [
         pytest.param([2], "item a: option is 2, must be from 0 to 1", id="range"),
-        pytest.param([0, 0], "options has 2 entries, must have 1", id="length"),
+        pytest.param(
+            [0, 0],
+            "options has 2 entries, must have 1, one for each item of the problem",
+            id="length",
+        ),
     ],
 )
 def test_a_bad_allocation_plan_is_refused(
