@@ -92,7 +92,8 @@ def _divide(left: Data, right: Data) -> Data:
     if left.dtype.kind == "i" and right.dtype.kind == "i":
         if not np.all(right):
             raise ValueError("division by zero")
-        return np.asarray(np.trunc(np.true_divide(left, right)).astype(np.int64))
+        floor, rest = np.divmod(left, right)
+        return np.asarray(floor + ((rest != 0) & (np.sign(left) != np.sign(right))))
     return np.asarray(np.true_divide(left, right))
 
 
