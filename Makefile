@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 RUN_DIR ?= runs/demo
 
-.PHONY: demo test slow lint types clean
+.PHONY: demo install test slow lint types clean
 
 $(VENV)/.installed: setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -15,6 +15,8 @@ $(VENV)/.installed: setup.cfg pyproject.toml
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/python -m pip install -qq --editable ".[dev]"
 	touch $@
+
+install: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	$(BIN)/elkhound compare examples/decoder_block.onnx --bind batch=4,context=512 --chip toy-64 --time-limit 20 --run-dir $(RUN_DIR)
