@@ -93,16 +93,3 @@ def plans(problem: ScheduleProblem, order: OrderClass) -> Iterator[Schedule]:
             continue
         for option_vector in product(*options):
             yield Schedule(gate_vector, option_vector)
-
-
-def plan_count(problem: ScheduleProblem) -> int:
-    """Return how many schedules there are in free order.
-
-    Examples
-    --------
-    N = 3, all streaming, 2 options each: 1·2·3 gate vectors × 2³ = 48.
-    """
-    count = 1
-    for j, operator in enumerate(problem.operators):
-        count *= len(operator.options) * (j + 1 if operator.streams else 1)
-    return count
