@@ -7,21 +7,35 @@ from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from elkhound.model.errors import BadInputError
+from elkhound.model.io.fields import LONGEST_NAME
 from elkhound.model.onnx_import.source import Node
+
+LONGEST_BASE = LONGEST_NAME - 20  # leaves room for a number
 
 
 def named(nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """Give every node a unique, stable name: its own, or that of its first output."""
+    """Give every node a unique, stable name: its own, or that of its first output.
+
+    Names are cut to what a problem file may hold, and control characters replaced.
+    """
     taken: set[str] = set()
     result = []
     for node in nodes:
-        base = node.name or next((o for o in node.outputs if o), node.op)
+        base = _legible(node.name or next((o for o in node.outputs if o), node.op))
         name, number = base, 2
         while name in taken:
             name, number = f"{base}#{number}", number + 1
         taken.add(name)
         result.append(replace(node, name=name))
     return tuple(result)
+
+
+def _legible(name: str) -> str:
+    shown = "".join(c if c.isprintable() else "_" for c in name)
+    if len(shown) <= LONGEST_BASE:
+        return shown
+    half = LONGEST_BASE // 2
+    return f"{shown[: half - 1]}…{shown[-half:]}"
 
 
 def refuse_written_twice(nodes: Iterable[Node], given: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from elkhound.model.chip import Chip
 from elkhound.model.errors import InfeasibleError
 from elkhound.model.graph import Graph
+from elkhound.model.io.fields import LONGEST_NAME
 from elkhound.model.options.search import operator_options
 from elkhound.model.schedule import (
     Contention,
@@ -73,7 +74,7 @@ def schedule_problem(
         contention=contention,
         link_stretch_permille=chip.link_stretch_permille,
         max_outstanding=max_outstanding,
-        name=f"{graph.name} on {chip.name}",
+        name=f"{graph.name} on {chip.name}"[:LONGEST_NAME],
     )
 
 

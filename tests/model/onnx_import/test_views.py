@@ -100,6 +100,23 @@ def test_unnamed_and_equally_named_nodes_get_stable_names(files: Any) -> None:
     assert [o.name for o in graph.operators] == ["act", "act#2", "y"]
 
 
+def test_names_are_such_as_a_problem_file_may_hold(files: Any) -> None:
+    long = "module/" * 60
+    nodes = [
+        node("Relu", ["x"], ["a"], name=long + "1"),
+        node("Relu", ["a"], ["b"], name=long + "2"),
+        node("Relu", ["b"], ["c"], name=long + "2"),
+        node("Relu", ["c"], ["y"], name="red\x1b[31m\n"),
+    ]
+    graph = files.read(nodes, {"x": (3, 4)}, "y").graph
+    names = [operator.name for operator in graph.operators]
+    assert len(set(names)) == 4
+    assert all(len(name) <= 200 for name in names)
+    assert names[0].startswith("module/")
+    assert names[0].endswith("/module/1")
+    assert names[3] == "red_[31m_"
+
+
 def test_a_cycle_is_refused_by_node(files: Any) -> None:
     nodes = [
         node("Add", ["x", "b"], ["a"], name="first"),
