@@ -54,6 +54,8 @@ class OptionPayload:
         True bytes HBM delivers, over all cores.
     exchange_bytes, distribute_bytes : int
         Bytes a core receives from its peers while executing / before it.
+    sizes : tuple of (str, int)
+        Size of every dimension in `splits`, in the same order; empty: not known.
     """
 
     splits: tuple[tuple[str, int], ...]
@@ -64,6 +66,15 @@ class OptionPayload:
     hbm_bytes: int
     exchange_bytes: int
     distribute_bytes: int
+    sizes: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        cut = [name for name, _ in self.splits]
+        if self.sizes and [name for name, _ in self.sizes] != cut:
+            raise ValueError(
+                f"sizes name {[name for name, _ in self.sizes]}, must name the "
+                f"dimensions of splits, {cut}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

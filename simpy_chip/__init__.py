@@ -1,6 +1,7 @@
 """The chip simulator, built on SimPy: runs a device program and scores it."""
 
 from elkhound.simpy_chip.chip import simulate
+from elkhound.simpy_chip.placement import Fidelity
 from elkhound.simpy_chip.score import (
     CoreScore,
     Occupancy,
@@ -17,6 +18,7 @@ from elkhound.simpy_chip.waits import DeadlockError
 __all__ = [
     "CoreScore",
     "DeadlockError",
+    "Fidelity",
     "Occupancy",
     "OperatorScore",
     "Phase",

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import simpy
 
 from elkhound.model.errors import BadInputError
-from elkhound.model.program import Execute, PreloadAsync, Program
-from elkhound.simpy_chip.core import Core, work_of
-from elkhound.simpy_chip.hbm import Hbm
+from elkhound.model.program import Execute, PreloadAsync, Program, Task
+from elkhound.simpy_chip.core import Cores, Execution, work_of
+from elkhound.simpy_chip.hbm import Delivery, Hbm
 from elkhound.simpy_chip.host import Host, check_program, text_of
-from elkhound.simpy_chip.links.ports import Port
+from elkhound.simpy_chip.links.all_to_all import AllToAllLinks
+from elkhound.simpy_chip.links.network import Network
+from elkhound.simpy_chip.placement import Cell, Fidelity, cells_of, name_of
 from elkhound.simpy_chip.score import (
     CoreScore,
     OperatorScore,
-    PhaseKind,
     Score,
     split_time,
 )
@@ -37,15 +39,16 @@ class CountingEnvironment(simpy.Environment):
 
 
 def simulate(
-    program: Program, *, contention: bool = True, latency: bool = True
+    program: Program,
+    *,
+    fidelity: Fidelity = Fidelity.CLASS,
+    contention: bool = True,
+    latency: bool = True,
 ) -> Score:
     """Run a program on the simulated chip and score it.
 
-    Cores that do the same are one class with a multiplicity; here all cores of the
-    chip are one class, because every operator runs on all of them with the cycles of
-    its option's slowest core. Preloads and exchanges share each core's in-port by
-    max-min fairness. Without a chip (problem files) there is one core, one in-port,
-    one HBM server, and no latency.
+    Preloads and exchanges share ports by max-min fairness. Without a chip (problem
+    files) there is one core, one HBM server, and no latency.
 
     Not simulated: the SRAM port that remote reads and compute share, and the lower
     efficiency of HBM on short bursts. Both would make a program slower.
@@ -54,6 +57,9 @@ def simulate(
     ----------
     program : Program
         What the host issues.
+    fidelity : Fidelity
+        Whether every core is simulated, or every class of cores whose tiles are the
+        same throughout the program.
     contention : bool
         False: every flow gets the rate it asks for. With `latency` off too, the
         makespan is that of the schedule problem under the rule `none`.
@@ -71,42 +77,57 @@ def simulate(
     BadInputError
         If instructions are missing, repeated or out of order.
     """
-    multiplicity = program.chip.cores if program.chip is not None else 1
-    classes = (("every core", multiplicity),)
-    return run(program, classes, contention=contention, latency=latency)
-
-
-def run(
-    program: Program,
-    classes: Sequence[tuple[str, int]],
-    *,
-    contention: bool,
-    latency: bool,
-) -> Score:
-    """Run a program on cores or core classes, given as (name, multiplicity)."""
     check_program(program)
     _check_overlap(program)
     env = CountingEnvironment()
     waits = Waits()
     hbm_latency, link_latency = _latencies(program) if latency else (0, 0)
-    cores = [
-        Core(
-            env,
-            name=name,
-            multiplicity=multiplicity,
-            port=Port(env, contention=contention),
-            sram=Sram(env, name, program.sram_bytes),
-            latency_cycles=link_latency,
-            waits=waits,
-        )
-        for name, multiplicity in classes
-    ]
-    hbm = Hbm(env, program.tasks, cores, hbm_latency)
+    cells = cells_of(program, fidelity)
+    links = AllToAllLinks(len(cells), classes=fidelity is Fidelity.CLASS)
+    network = Network(env, contention=contention)
+    cores = Cores(
+        env,
+        cells=cells,
+        links=links,
+        network=network,
+        sram=Sram(env, "every core", program.sram_bytes),
+        latency_cycles=link_latency,
+        waits=waits,
+    )
+    hbm = Hbm(env, program.tasks, cores, links, network, hbm_latency)
     host = Host(env, program, hbm, cores, waits)
     env.run()
     if not host.finished:
         raise DeadlockError(int(env.now), waits.open, _missing_preload(program))
-    return _score(program, hbm, cores, env.events, contention, latency)
+    operators = tuple(
+        _operator_score(task, hbm.deliveries.get(index), execution)
+        for index, (task, execution) in enumerate(
+            zip(program.tasks, cores.executions, strict=True)
+        )
+    )
+    makespan = operators[-1].execute_end_cycle if operators else 0
+    core_scores = core_scores_of(cores, links, network)
+    hbm_bytes = _hbm_bytes(program)
+    return Score(
+        makespan_cycles=makespan,
+        operators=operators,
+        split=split_time(operators, makespan),
+        cores=core_scores,
+        sram_bytes=program.sram_bytes,
+        occupancy=cores.sram.occupancy,
+        peak_bytes=cores.sram.peak_bytes,
+        hbm_busy_cycles=sum(
+            d.end_cycle - d.start_cycle for d in hbm.deliveries.values()
+        ),
+        hbm_bytes=hbm_bytes,
+        hbm_utilisation=_part(_hbm_work(program, hbm_bytes), makespan),
+        link_utilisation=_part(_mean(core_scores, "link_work_cycles"), makespan),
+        compute_utilisation=_part(_mean(core_scores, "compute_cycles"), makespan),
+        fidelity=str(fidelity),
+        contention=contention,
+        latency=latency,
+        events=env.events,
+    )
 
 
 def _check_overlap(program: Program) -> None:
@@ -156,79 +177,63 @@ def _missing_preload(program: Program) -> str:
     return ""
 
 
-def _score(
-    program: Program,
-    hbm: Hbm,
-    cores: Sequence[Core],
-    events: int,
-    contention: bool,
-    latency: bool,
-) -> Score:
-    operators = tuple(
-        _operator_score(program, hbm, cores, operator)
-        for operator in range(len(program.tasks))
-    )
-    makespan = operators[-1].execute_end_cycle if operators else 0
-    core_scores = tuple(_core_score(core) for core in cores)
-    hbm_bytes = _hbm_bytes(program)
-    if program.chip is not None and hbm_bytes is not None:
-        hbm_work = program.chip.hbm_cycles(hbm_bytes)
-    else:
-        hbm_work = sum(task.option.preload_cycles for task in program.tasks)
-    count = sum(core.multiplicity for core in cores)
-    link_work = sum(c.link_work_cycles * c.multiplicity for c in core_scores) / count
-    compute = sum(c.compute_cycles * c.multiplicity for c in core_scores) / count
-    return Score(
-        makespan_cycles=makespan,
-        operators=operators,
-        split=split_time(operators, makespan),
-        cores=core_scores,
-        sram_bytes=program.sram_bytes,
-        hbm_busy_cycles=sum(
-            d.end_cycle - d.start_cycle for d in hbm.deliveries.values()
-        ),
-        hbm_bytes=hbm_bytes,
-        hbm_utilisation=hbm_work / makespan if makespan else None,
-        link_utilisation=float(link_work / makespan) if makespan else None,
-        compute_utilisation=compute / makespan if makespan else None,
-        contention=contention,
-        latency=latency,
-        events=events,
-    )
-
-
 def _operator_score(
-    program: Program, hbm: Hbm, cores: Sequence[Core], operator: int
+    task: Task, delivery: Delivery | None, execution: Execution
 ) -> OperatorScore:
-    executions = [core.executions[operator] for core in cores]
-    slowest = max(executions, key=lambda execution: execution.end_cycle)
-    delivery = hbm.deliveries.get(operator)
-    lasted = slowest.end_cycle - slowest.start_cycle
+    lasted = execution.end_cycle - execution.start_cycle
     return OperatorScore(
-        name=program.tasks[operator].name,
+        name=task.name,
         preload_issue_cycle=delivery.issue_cycle if delivery else None,
         preload_start_cycle=delivery.start_cycle if delivery else None,
         preload_end_cycle=delivery.end_cycle if delivery else None,
-        execute_issue_cycle=slowest.issue_cycle,
-        execute_start_cycle=slowest.start_cycle,
-        execute_end_cycle=slowest.end_cycle,
-        contention_cycles=lasted - slowest.alone_cycles,
-        phases=slowest.phases,
+        execute_issue_cycle=execution.issue_cycle,
+        execute_start_cycle=execution.start_cycle,
+        execute_end_cycle=execution.end_cycle,
+        contention_cycles=lasted - execution.alone_cycles,
+        phases=execution.phases,
     )
 
 
-def _core_score(core: Core) -> CoreScore:
-    phases = (phase for execution in core.executions for phase in execution.phases)
-    return CoreScore(
-        name=core.name,
-        multiplicity=core.multiplicity,
-        peak_bytes=core.sram.peak_bytes,
-        occupancy=core.sram.occupancy,
-        delivered_bytes=core.delivered_bytes,
-        link_work_cycles=core.port.work_done,
-        link_peak_load=core.port.peak_load,
-        compute_cycles=sum(p.cycles for p in phases if p.kind is PhaseKind.COMPUTE),
-    )
+def core_scores_of(
+    cores: Cores, links: AllToAllLinks, network: Network
+) -> tuple[CoreScore, ...]:
+    """Return what the cores did; those with the same numbers share an entry."""
+    alike: dict[tuple[int, Fraction, Fraction, Fraction, int], list[Cell]] = {}
+    for index, cell in enumerate(cores.cells):
+        into, out_of = links.in_port(index), links.out_port(index)
+        numbers = (
+            cores.delivered_bytes[index],
+            network.work_done.get(into, Fraction(0)),
+            network.work_done.get(out_of, Fraction(0)),
+            network.peak_load.get(into, Fraction(0)),
+            cores.compute_cycles[index],
+        )
+        alike.setdefault(numbers, []).append(cell)
+    total = sum(cell.multiplicity for cell in cores.cells)
+    scores = []
+    for numbers, cells in alike.items():
+        count = sum(cell.multiplicity for cell in cells)
+        name = name_of(cells[0].first_core, count, total)
+        scores.append(CoreScore(name, count, *numbers))
+    return tuple(scores)
+
+
+def _mean(cores: Sequence[CoreScore], number: str) -> Fraction:
+    """Return the mean of a number over all cores."""
+    count = sum(core.multiplicity for core in cores)
+    total = sum(getattr(core, number) * core.multiplicity for core in cores)
+    return Fraction(total) / count
+
+
+def _part(work: int | Fraction, makespan: int) -> float | None:
+    return float(work / makespan) if makespan else None
+
+
+def _hbm_work(program: Program, hbm_bytes: int | None) -> int:
+    """Return the cycles HBM needs for its bytes, or those the options say."""
+    if program.chip is not None and hbm_bytes is not None:
+        return program.chip.hbm_cycles(hbm_bytes)
+    return sum(task.option.preload_cycles for task in program.tasks)
 
 
 def _hbm_bytes(program: Program) -> int | None:

@@ -1,8 +1,8 @@
-"""A core: waits for its data, distributes it, computes and exchanges."""
+"""The cores: wait for their data, distribute it, compute and exchange together."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import simpy
@@ -10,7 +10,9 @@ from simpy.events import Event
 
 from elkhound.model.program import Task
 from elkhound.model.schedule import ScheduleOption
-from elkhound.simpy_chip.links.ports import Port
+from elkhound.simpy_chip.links.all_to_all import AllToAllLinks
+from elkhound.simpy_chip.links.network import Network
+from elkhound.simpy_chip.placement import Cell, Tile
 from elkhound.simpy_chip.score import Phase, PhaseKind
 from elkhound.simpy_chip.sram import Sram
 from elkhound.simpy_chip.waits import Waits
@@ -26,7 +28,7 @@ class Superstep:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An option as a core carries it out.
+    """An option as the cores carry it out; cycles of the slowest core.
 
     Parameters
     ----------
@@ -68,16 +70,16 @@ def work_of(option: ScheduleOption) -> Work:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One execute as it happened on a core.
+    """One execute as it happened.
 
     Parameters
     ----------
     issue_cycle, start_cycle, end_cycle : int
-        Issued by the host; data there; finished.
+        Issued by the host; data there; finished on all cores.
     alone_cycles : int
-        What start to end takes if no preload shares the port.
+        What start to end takes if no preload shares the links.
     phases : tuple of Phase
-        In order of their ends.
+        In order of their ends; of the slowest core each.
     """
 
     issue_cycle: int
@@ -87,21 +89,21 @@ class Execution:
     phases: tuple[Phase, ...]
 
 
-class Core:
-    """A core, or a class of cores that all do the same.
+class Cores:
+    """All cores, in bulk-synchronous supersteps: the slowest core ends each.
 
     Parameters
     ----------
     env : simpy.Environment
         Clock.
-    name : str
-        Shown in messages and in the score.
-    multiplicity : int
-        How many cores it stands for.
-    port : Port
-        In-port of each of them.
+    cells : sequence of Cell
+        The cores, or classes of them.
+    links : AllToAllLinks
+        Which links their exchanges take.
+    network : Network
+        Moves the bytes.
     sram : Sram
-        SRAM of each of them.
+        SRAM of each core; plans reserve the same on all.
     latency_cycles : int
         Added to each exchange phase, from the first byte sent to it received.
     waits : Waits
@@ -112,22 +114,27 @@ class Core:
         self,
         env: simpy.Environment,
         *,
-        name: str,
-        multiplicity: int,
-        port: Port,
+        cells: Sequence[Cell],
+        links: AllToAllLinks,
+        network: Network,
         sram: Sram,
         latency_cycles: int,
         waits: Waits,
     ) -> None:
         self._env = env
+        self._links = links
+        self._network = network
         self._latency_cycles = latency_cycles
         self._waits = waits
-        self.name = name
-        self.multiplicity = multiplicity
-        self.port = port
+        self.cells = cells
         self.sram = sram
-        self.delivered_bytes = 0
+        self.delivered_bytes = [0] * len(cells)
+        self.compute_cycles = [0] * len(cells)
         self.executions: list[Execution] = []
+
+    def tiles(self, operator: int) -> list[Tile]:
+        """Return the tile of every core or class."""
+        return [cell.tiles[operator] for cell in self.cells]
 
     def execute(
         self, operator: int, task: Task, tag: Event | None
@@ -136,18 +143,23 @@ class Core:
         issue = int(self._env.now)
         self.sram.issue_execute(operator, task)
         if tag is not None:
-            waiter = f"execute({task.name}) on {self.name}"
+            waiter = f"execute({task.name}) on every core"
             with self._waits.note(waiter, f"the done tag of {task.name}"):
                 yield tag
         self.sram.start_execute(operator, task)
         start = int(self._env.now)
         work = work_of(task.option)
+        tiles = self.tiles(operator)
         phases: list[Phase] = []
-        yield from self._exchange(PhaseKind.DISTRIBUTE, work.distribute_cycles, phases)
+        yield from self._exchange(
+            PhaseKind.DISTRIBUTE, work.distribute_cycles, tiles, phases
+        )
         alone = self._with_latency(work.distribute_cycles)
         for step in work.supersteps:
-            exchange = self._exchange(PhaseKind.EXCHANGE, step.exchange_cycles, phases)
-            compute = self._compute(step.compute_cycles, phases)
+            exchange = self._exchange(
+                PhaseKind.EXCHANGE, step.exchange_cycles, tiles, phases
+            )
+            compute = self._compute(step.compute_cycles, tiles, phases)
             lasts = (self._with_latency(step.exchange_cycles), step.compute_cycles)
             if work.overlapped:
                 alone += max(lasts)
@@ -165,21 +177,23 @@ class Core:
         return cycles + self._latency_cycles if cycles else 0
 
     def _exchange(
-        self, kind: PhaseKind, cycles: int, phases: list[Phase]
+        self, kind: PhaseKind, cycles: int, tiles: list[Tile], phases: list[Phase]
     ) -> Generator[Event, None, None]:
         if cycles == 0:
             return
         start = int(self._env.now)
         if self._latency_cycles:
             yield self._env.timeout(self._latency_cycles)
-        yield self.port.transfer(cycles)
+        yield self._network.start(self._links.exchange(cycles, tiles))
         phases.append(Phase(kind, start, int(self._env.now)))
 
     def _compute(
-        self, cycles: int, phases: list[Phase]
+        self, cycles: int, tiles: list[Tile], phases: list[Phase]
     ) -> Generator[Event, None, None]:
         if cycles == 0:
             return
+        for cell, tile in enumerate(tiles):
+            self.compute_cycles[cell] += tile.share(cycles)
         start = int(self._env.now)
         yield self._env.timeout(cycles)
         phases.append(Phase(PhaseKind.COMPUTE, start, start + cycles))

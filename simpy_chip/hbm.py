@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import simpy
 from simpy.events import Event
 
 from elkhound.model.program import Task
-from elkhound.simpy_chip.core import Core
+from elkhound.simpy_chip.core import Cores
+from elkhound.simpy_chip.links.all_to_all import AllToAllLinks
+from elkhound.simpy_chip.links.network import Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,12 @@ class Hbm:
         Clock.
     tasks : sequence of Task
         What each operator preloads.
-    cores : sequence of Core
-        Where it goes: every preload feeds all of them.
+    cores : Cores
+        Where it goes.
+    links : AllToAllLinks
+        Which links it takes.
+    network : Network
+        Moves the bytes.
     latency_cycles : int
         From a request to its first byte.
     """
@@ -47,12 +52,16 @@ class Hbm:
         self,
         env: simpy.Environment,
         tasks: Sequence[Task],
-        cores: Sequence[Core],
+        cores: Cores,
+        links: AllToAllLinks,
+        network: Network,
         latency_cycles: int,
     ) -> None:
         self._env = env
         self._tasks = tasks
         self._cores = cores
+        self._links = links
+        self._network = network
         self._latency_cycles = latency_cycles
         self._requests = simpy.Store(env)
         self.tags = [env.event() if task.option.streams else None for task in tasks]
@@ -70,20 +79,20 @@ class Hbm:
             if first_byte > self._env.now:
                 yield self._env.timeout(first_byte - self._env.now)
             start = int(self._env.now)
-            yield self._deliver(self._tasks[operator])
+            yield self._deliver(operator)
             end = int(self._env.now)
             self.deliveries[operator] = Delivery(issue, start, end)
-            for core in self._cores:
-                core.delivered_bytes += self._tasks[operator].option.preload_bytes
+            size_bytes = self._tasks[operator].option.preload_bytes
+            for cell, tile in enumerate(self._cores.tiles(operator)):
+                self._cores.delivered_bytes[cell] += tile.share(size_bytes)
             tag = self.tags[operator]
             if tag is not None:
                 tag.succeed()
 
-    def _deliver(self, task: Task) -> Event:
-        cycles = task.option.preload_cycles
-        work = task.option.preload_link_cycles
+    def _deliver(self, operator: int) -> Event:
+        option = self._tasks[operator].option
+        cycles, work = option.preload_cycles, option.preload_link_cycles
         if work == 0:
             return self._env.timeout(cycles)
-        asked = Fraction(work, cycles)
-        flows = [core.port.transfer(work, asked) for core in self._cores]
-        return self._env.all_of(flows)
+        tiles = self._cores.tiles(operator)
+        return self._network.start(self._links.preload(work, cycles, tiles))

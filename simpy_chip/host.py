@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 
 import simpy
 from simpy.events import Event
 
 from elkhound.model.errors import BadInputError
 from elkhound.model.program import Execute, Instruction, PreloadAsync, Program
-from elkhound.simpy_chip.core import Core
+from elkhound.simpy_chip.core import Cores
 from elkhound.simpy_chip.hbm import Hbm
 from elkhound.simpy_chip.waits import Waits
 
@@ -75,7 +75,7 @@ class Host:
         What to issue.
     hbm : Hbm
         Takes the preloads.
-    cores : sequence of Core
+    cores : Cores
         All of them run every execute.
     waits : Waits
         Where it notes what it waits for.
@@ -86,7 +86,7 @@ class Host:
         env: simpy.Environment,
         program: Program,
         hbm: Hbm,
-        cores: Sequence[Core],
+        cores: Cores,
         waits: Waits,
     ) -> None:
         self._env = env
@@ -102,15 +102,10 @@ class Host:
             operator = instruction.operator
             task = self._program.tasks[operator]
             if isinstance(instruction, PreloadAsync):
-                for core in self._cores:
-                    core.sram.issue_preload(operator, task)
+                self._cores.sram.issue_preload(operator, task)
                 self._hbm.request(operator)
                 continue
             tag = self._hbm.tags[operator]
-            running = [
-                self._env.process(core.execute(operator, task, tag))
-                for core in self._cores
-            ]
             with self._waits.note("the host", text_of(instruction, self._program)):
-                yield self._env.all_of(running)
+                yield self._env.process(self._cores.execute(operator, task, tag))
         self.finished = True

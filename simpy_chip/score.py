@@ -126,26 +126,21 @@ class CoreScore:
         Core or core class.
     multiplicity : int
         Cores it stands for.
-    peak_bytes : int
-        Most SRAM reserved at any time.
-    occupancy : tuple of Occupancy
-        From each cycle at which it changes.
     delivered_bytes : int
         What HBM brought to the core.
-    link_work_cycles : Fraction
-        What flowed through its in-port, in cycles of the whole port.
+    link_work_cycles, sent_work_cycles : Fraction
+        What flowed through its in-port and its out-port, in cycles of a whole port.
     link_peak_load : Fraction
-        Highest load of the port; 1 is its capacity.
+        Highest load of the in-port; 1 is its capacity.
     compute_cycles : int
         Time spent computing.
     """
 
     name: str
     multiplicity: int
-    peak_bytes: int
-    occupancy: tuple[Occupancy, ...]
     delivered_bytes: int
     link_work_cycles: Fraction
+    sent_work_cycles: Fraction
     link_peak_load: Fraction
     compute_cycles: int
 
@@ -166,6 +161,10 @@ class Score:
         By core or core class.
     sram_bytes : int
         Usable bytes per core.
+    occupancy : tuple of Occupancy
+        Reserved bytes from each cycle at which they change; the same on all cores.
+    peak_bytes : int
+        Most SRAM reserved at any time.
     hbm_busy_cycles : int
         Cycles in which HBM was delivering, slowed or not.
     hbm_bytes : int or None
@@ -174,6 +173,8 @@ class Score:
         Part of what HBM, in-ports (mean over cores) and cores could have done
         within the makespan; None for a makespan of 0. HBM: bytes over rate where
         both are known, else the preloads' uncontended cycles.
+    fidelity : str
+        Whether every core was simulated or every class of them.
     contention, latency : bool
         What was simulated.
     events : int
@@ -185,19 +186,17 @@ class Score:
     split: TimeSplit
     cores: tuple[CoreScore, ...]
     sram_bytes: int
+    occupancy: tuple[Occupancy, ...]
+    peak_bytes: int
     hbm_busy_cycles: int
     hbm_bytes: int | None
     hbm_utilisation: float | None
     link_utilisation: float | None
     compute_utilisation: float | None
+    fidelity: str
     contention: bool
     latency: bool
     events: int
-
-    @property
-    def peak_bytes(self) -> int:
-        """Most SRAM reserved on any core."""
-        return max(core.peak_bytes for core in self.cores)
 
 
 def split_time(operators: tuple[OperatorScore, ...], makespan: int) -> TimeSplit:
@@ -243,9 +242,9 @@ def score_document(score: Score) -> dict[str, Any]:
     document = {
         name: getattr(score, name)
         for name in Score.__dataclass_fields__
-        if name not in ("operators", "split", "cores")
+        if name not in ("operators", "split", "cores", "occupancy")
     }
-    document["peak_bytes"] = score.peak_bytes
+    document["occupancy"] = [[step.cycle, *step.sizes] for step in score.occupancy]
     document["split"] = asdict(score.split)
     document["operators"] = [_operator_document(o) for o in score.operators]
     document["cores"] = [_core_document(core) for core in score.cores]
@@ -273,10 +272,9 @@ def _core_document(core: CoreScore) -> dict[str, Any]:
     return {
         "name": core.name,
         "multiplicity": core.multiplicity,
-        "peak_bytes": core.peak_bytes,
         "delivered_bytes": core.delivered_bytes,
         "link_work_cycles": float(core.link_work_cycles),
+        "sent_work_cycles": float(core.sent_work_cycles),
         "link_peak_load": float(core.link_peak_load),
         "compute_cycles": core.compute_cycles,
-        "occupancy": [[step.cycle, *step.sizes] for step in core.occupancy],
     }

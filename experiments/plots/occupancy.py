@@ -20,7 +20,7 @@ from elkhound.experiments.plots.style import (
     save,
 )
 from elkhound.experiments.plots.time_axis import TimeAxis, time_axis
-from elkhound.simpy_chip import CoreScore, Score
+from elkhound.simpy_chip import Score
 
 # From the bottom, the steadiest first, so that the eye can follow each.
 _LAYERS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -42,7 +42,7 @@ def plot_occupancy(
     path_stem : Path
         Where to write, without the suffix.
     scores : mapping
-        Simulated plans by the name to show; one panel each, of the fullest core.
+        Simulated plans by the name to show; one panel each.
     clock_hz : int or None
         Clock of the chip; None shows cycles.
     """
@@ -63,13 +63,12 @@ def occupancy_figure(
             len(scores), 1, sharex=True, sharey=True, squeeze=False
         )[:, 0]
         for axes, (name, score) in zip(panels, scores.items(), strict=True):
-            core = max(score.cores, key=lambda core: core.peak_bytes)
-            _draw_layers(axes, core, score.makespan_cycles, time, size)
+            _draw_layers(axes, score, time, size)
             axes.axhline(
                 score.sram_bytes / size, color=VERMILION, linestyle="--", linewidth=1,
                 label="usable SRAM",
             )  # fmt: skip
-            used = core.peak_bytes / score.sram_bytes
+            used = score.peak_bytes / score.sram_bytes
             axes.set_title(f"{name}: at most {used:.0%} of the SRAM reserved")
             axes.set_ylabel(f"SRAM per core ({unit})")
         panels[-1].set_ylim(0, 1.08 * capacity / size)
@@ -80,15 +79,14 @@ def occupancy_figure(
     return figure
 
 
-def _draw_layers(
-    axes: Axes, core: CoreScore, makespan: int, time: TimeAxis, size: int
-) -> None:
-    edges = [time(step.cycle) for step in core.occupancy] + [time(makespan)]
-    low = [0.0] * len(core.occupancy)
+def _draw_layers(axes: Axes, score: Score, time: TimeAxis, size: int) -> None:
+    edges = [time(step.cycle) for step in score.occupancy]
+    edges.append(time(score.makespan_cycles))
+    low = [0.0] * len(score.occupancy)
     for use, look in _LAYERS:
         high = [
             below + getattr(step, f"{use}_bytes") / size
-            for below, step in zip(low, core.occupancy, strict=True)
+            for below, step in zip(low, score.occupancy, strict=True)
         ]
         patch = axes.stairs(
             high, edges, baseline=low, fill=True, label=use, linewidth=0.0, **look

@@ -32,6 +32,7 @@ def payload_document(index: int, option: ScheduleOption) -> dict[str, object] | 
     return {
         "option": index,
         "splits": dict(payload.splits),
+        "sizes": dict(payload.sizes),
         "tensors": [_tensor_document(tensor) for tensor in payload.tensors],
         "cores_used": payload.cores_used,
         "steps": payload.steps,
@@ -72,6 +73,7 @@ def with_payloads(
         operator = operators[index]
         option = operator.options[choice]
         _refuse_contradiction(document, index, operator.name, option, model)
+        _require_sizes_of_splits(document, index, operator.name, model)
         options = list(operator.options)
         options[choice] = dataclasses.replace(option, payload=_payload(model))
         operators[index] = dataclasses.replace(operator, options=tuple(options))
@@ -94,6 +96,17 @@ def _refuse_contradiction(
             )
 
 
+def _require_sizes_of_splits(
+    document: Document, index: int, name: str, model: PayloadModel
+) -> None:
+    if model.sizes and list(model.sizes) != list(model.splits):
+        document.refuse(
+            f"operator {name}: sizes name {', '.join(model.sizes)}, must name the "
+            f"dimensions of splits in their order: {', '.join(model.splits)}",
+            ("payload", index, "sizes"),
+        )
+
+
 def _payload(model: PayloadModel) -> OptionPayload:
     return OptionPayload(
         splits=tuple(model.splits.items()),
@@ -107,6 +120,7 @@ def _payload(model: PayloadModel) -> OptionPayload:
         hbm_bytes=model.hbm_bytes,
         exchange_bytes=model.exchange_bytes,
         distribute_bytes=model.distribute_bytes,
+        sizes=tuple(model.sizes.items()),
     )
 
 

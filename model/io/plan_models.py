@@ -31,6 +31,9 @@ class PayloadModel(FileModel):
 
     option: Count = Field(description="the option it describes, by index")
     splits: dict[Name, Positive]
+    sizes: dict[Name, Positive] = Field(
+        default_factory=dict, description="size of every dimension in splits"
+    )
     tensors: list[TensorModel]
     cores_used: Positive
     steps: Positive

@@ -71,7 +71,9 @@ def options_of(
     """Return a table's options under an operator's names and a chip's HBM."""
     hbm = chip.hbm_cycles(shape.hbm_bytes)
     execute = table.execute.tolist()
-    splits = [_splits(shape, names, row) for row in table.splits.tolist()]
+    splits = [_by_dimension(shape, names, row) for row in table.splits.tolist()]
+    extents = [dimension.size for dimension in shape.einsum.dimensions]
+    sizes = _by_dimension(shape, names, extents)
     rotations = [_rotations(shape, names, row) for row in table.factors.tolist()]
     options = []
     for plan, shares, preload in zip(
@@ -95,6 +97,7 @@ def options_of(
             hbm_bytes=shape.hbm_bytes,
             exchange_bytes=exchange_bytes,
             distribute_bytes=distribute_bytes,
+            sizes=sizes,
         )
         options.append(
             ScheduleOption(
@@ -114,10 +117,13 @@ def options_of(
     return tuple(options)
 
 
-def _splits(shape: Shape, names: Names, row: list[int]) -> tuple[tuple[str, int], ...]:
-    cut = zip(shape.names, row, strict=True)
+def _by_dimension(
+    shape: Shape, names: Names, row: list[int]
+) -> tuple[tuple[str, int], ...]:
+    """Return splits or sizes by the operator's dimensions; whole ones have 1."""
+    values = zip(shape.names, row, strict=True)
     return (
-        *((names.dimensions[name], split) for name, split in cut),
+        *((names.dimensions[name], value) for name, value in values),
         *((name, 1) for name in names.whole),
     )
 

@@ -27,8 +27,7 @@ from elkhound.model.schedule import (
     ScheduleProblem,
 )
 from elkhound.model.timing import fits, timeline
-from elkhound.simpy_chip import SramExceededError, simulate
-from elkhound.simpy_chip.chip import run
+from elkhound.simpy_chip import Fidelity, SramExceededError, simulate
 
 CHIP = Chip(
     name="nanosecond",
@@ -133,7 +132,7 @@ def test_with_contention_it_is_never_faster_and_conserves_work(
         else task.option.compute_cycles
         for task in program.tasks
     )
-    assert core.occupancy[-1].total_bytes == 0
+    assert score.occupancy[-1].total_bytes == 0
 
 
 @every_program
@@ -178,16 +177,55 @@ def test_the_sram_check_accepts_exactly_what_the_problem_accepts(
 
 
 @some_programs
-@given(plans())
-def test_cores_that_do_the_same_may_be_merged_into_a_class(
+@given(plans(overlap=False))
+def test_where_all_cores_do_the_same_core_equals_class(
     case: tuple[ScheduleProblem, Schedule],
 ) -> None:
-    program = program_of(*case)
-    merged = run(program, [("all", 3)], contention=True, latency=True)
-    apart = run(program, [("x", 1), ("y", 1), ("z", 1)], contention=True, latency=True)
+    program = program_of(*case, CHIP)
+    merged = simulate(program, fidelity=Fidelity.CLASS)
+    apart = simulate(program, fidelity=Fidelity.CORE)
     assert apart.operators == merged.operators
+    assert apart.cores == merged.cores
+    assert [core.multiplicity for core in apart.cores] == [4]
+
+
+@st.composite
+def ragged_plans(draw: st.DrawFn) -> Program:
+    """A program on four cores whose operators are cut unevenly, and leave some idle."""
+    problem, plan = draw(plans(overlap=False))
+    operators = []
+    for operator in problem.operators:
+        splits = draw(st.sampled_from(((4,), (2, 2), (3,), (1, 4), (2, 1), (1,))))
+        sizes = [draw(st.integers(split, 9)) for split in splits]
+        names = "mn"[: len(splits)]
+        option = operator.options[0]
+        assert option.payload is not None
+        payload = replace(
+            option.payload,
+            splits=tuple(zip(names, splits, strict=True)),
+            sizes=tuple(zip(names, sizes, strict=True)),
+        )
+        ragged = replace(option, payload=payload)
+        operators.append(replace(operator, options=(ragged,)))
+    return program_of(replace(problem, operators=tuple(operators)), plan, CHIP)
+
+
+@some_programs
+@given(ragged_plans())
+def test_uneven_tiles_differ_in_what_cores_do_but_not_in_the_makespan(
+    program: Program,
+) -> None:
+    merged = simulate(program, fidelity=Fidelity.CLASS)
+    apart = simulate(program, fidelity=Fidelity.CORE)
+    # core 0 has a largest tile of every operator, and the slowest core counts
+    assert apart.makespan_cycles == merged.makespan_cycles
+    assert apart.compute_utilisation == merged.compute_utilisation
     assert apart.link_utilisation == merged.link_utilisation
-    assert apart.split == merged.split
+    for score in (merged, apart):
+        assert sum(core.multiplicity for core in score.cores) == 4
+        assert max(core.link_peak_load for core in score.cores) <= 1
+        received = sum(c.link_work_cycles * c.multiplicity for c in score.cores)
+        assert received <= 4 * planned_link_work(program)
 
 
 def test_the_score_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def program(sram_bytes: int) -> Program:
 
 def test_space_is_reserved_at_issue_grows_and_is_released_at_the_end() -> None:
     score = simulate(program(85))
-    assert score.cores[0].occupancy == (
+    assert score.occupancy == (
         Occupancy(0, 0, 20 + 30, 5),  # both preloads issued, r_0 beside E0's wait
         Occupancy(4, 50, 30, 5),  # E0 starts: 20 B grow to 50 B
         Occupancy(10, 0, 30, 0),  # E0 ends
@@ -63,7 +63,7 @@ def test_the_waiting_execute_counts_too() -> None:
     score = simulate(program_of(problem, plan))
     assert score.peak_bytes == 60
     # space is released by the end of an execute alone: 60 B from 0 until 3 + 1
-    assert score.cores[0].occupancy == (
+    assert score.occupancy == (
         Occupancy(0, 0, 60, 0),
         Occupancy(3, 60, 0, 0),
         Occupancy(4, 0, 0, 0),

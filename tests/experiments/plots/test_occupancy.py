@@ -15,7 +15,7 @@ KIB = 1024
 
 def test_the_layers_are_the_reserved_bytes_over_time(small_score: Score) -> None:
     axes = occupancy_figure({"plan": small_score}).axes[0]
-    steps = small_score.cores[0].occupancy
+    steps = small_score.occupancy
     layers = {
         patch.get_gid(): patch.get_data()
         for patch in axes.patches

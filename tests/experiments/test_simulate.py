@@ -1,0 +1,47 @@
+"""`elkhound simulate`: flags and what they change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.said import Said
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "decoder_block.onnx"
+
+Say = Callable[..., Said]
+
+
+@pytest.fixture
+def chip_plan(say: Say) -> str:
+    """A plan for a decoder block on the 64 cores of toy-64."""
+    said = say(
+        "plan", str(EXAMPLE), "--bind", "batch=4,context=64",
+        "--chip", "toy-64", "--method", "static", "--output", "chip-plan.json",
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    return "chip-plan.json"
+
+
+def test_both_fidelities_agree_on_the_makespan(say: Say, chip_plan: str) -> None:
+    scores = {
+        fidelity: json.loads(
+            say("simulate", chip_plan, "--fidelity", fidelity, "--json").out
+        )
+        for fidelity in ("core", "class")
+    }
+    assert scores["core"]["makespan_cycles"] == scores["class"]["makespan_cycles"]
+    for fidelity, score in scores.items():
+        assert score["fidelity"] == fidelity
+        assert sum(core["multiplicity"] for core in score["cores"]) == 64
+
+
+def test_fidelity_of_a_plan_without_a_chip_is_refused(
+    say: Say, problem_file: str
+) -> None:
+    say("plan", problem_file, "--method", "static", "--output", "plan.json")
+    said = say("simulate", "plan.json", "--fidelity", "core")
+    assert said.status == 2
+    assert "--fidelity has no effect: the plan names no chip" in said.line
