@@ -16,7 +16,7 @@ from elkhound.experiments.outcome import Outcome, SourcedBound
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError, ElkhoundError, InfeasibleError
 from elkhound.model.limits import Limits
-from elkhound.model.result import Bound, BoundKind, OrderClass, Status
+from elkhound.model.result import Bound, BoundKind, OrderClass, Status, own_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +292,6 @@ class _Run:
         )
 
     def _failed(self, outcome: Outcome) -> rows.Row:
-        from importlib.metadata import version
-
         infeasible = isinstance(outcome.error, InfeasibleError)
         return rows.Row(
             kind=self.kind.name,
@@ -312,7 +310,7 @@ class _Run:
             wall_seconds=outcome.wall_seconds,
             cpu_seconds=outcome.cpu_seconds,
             seed=self.limits.seed,
-            version=version("elkhound"),
+            version=own_version(),
             reason=str(outcome.error),
         )
 

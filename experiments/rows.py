@@ -56,7 +56,7 @@ class Row:
     seed : int
         Seed used.
     version : str
-        Version of the solver library or of Elkhound.
+        The solver library and its version, or Elkhound and its own.
     reason : str
         Why there is no plan, or why it cannot be trusted; empty otherwise.
     simulated_cycles : int or None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,14 @@ from elkhound.model.placement import (
     height_bytes,
     liveness_bytes,
 )
-from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.result import (
+    Bound,
+    BoundKind,
+    OrderClass,
+    Result,
+    Status,
+    own_version,
+)
 from elkhound.model.schedule import Schedule, ScheduleProblem
 from elkhound.model.timing import fits, timeline
 
@@ -55,7 +61,6 @@ def schedule_result(
     nothing outstanding), so a missing plan is INFEASIBLE where one does not, and
     UNKNOWN else.
     """
-    version = importlib.metadata.version("elkhound")
     if plan is None:
         status = Status.UNKNOWN if fits_alone(problem) else Status.INFEASIBLE
         return Result(
@@ -64,7 +69,7 @@ def schedule_result(
             seed=limits.seed,
             wall_seconds=clock.wall_seconds,
             cpu_seconds=clock.cpu_seconds,
-            version=version,
+            version=own_version(),
             statistics=statistics,
         )
     if not fits(problem, plan):
@@ -78,7 +83,7 @@ def schedule_result(
         seed=limits.seed,
         wall_seconds=clock.wall_seconds,
         cpu_seconds=clock.cpu_seconds,
-        version=version,
+        version=own_version(),
         statistics=statistics,
     )
 
@@ -118,7 +123,7 @@ def allocation_result(
         seed=limits.seed,
         wall_seconds=clock.wall_seconds,
         cpu_seconds=clock.cpu_seconds,
-        version=importlib.metadata.version("elkhound"),
+        version=own_version(),
         statistics=statistics,
     )
 
@@ -158,6 +163,6 @@ def placement_result(
         seed=limits.seed,
         wall_seconds=clock.wall_seconds,
         cpu_seconds=clock.cpu_seconds,
-        version=importlib.metadata.version("elkhound"),
+        version=own_version(),
         statistics=statistics,
     )

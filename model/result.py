@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib.metadata import version
 from typing import Generic, Protocol, TypeVar
 
 from elkhound.model.limits import Limits
@@ -128,7 +129,7 @@ class Result(Generic[Plan]):
     wall_seconds, cpu_seconds : float
         Time of this call, all threads for CPU.
     version : str
-        Version of the solver library or of Elkhound.
+        The solver library and its version, or Elkhound and its own.
     statistics : mapping
         Counts of the search, by name.
     """
@@ -156,6 +157,11 @@ class Result(Generic[Plan]):
                 f"{self.method}: status {self.status} "
                 f"{'with' if has_plan else 'without'} a plan"
             )
+
+
+def own_version() -> str:
+    """Return what a method that needs no solver library says as its version."""
+    return f"elkhound {version('elkhound')}"
 
 
 class Method(Protocol[Problem, Plan]):

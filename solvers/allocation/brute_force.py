@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import itertools
 
 from elkhound.model.allocation import Allocation, AllocationProblem
 from elkhound.model.limits import Limits
 from elkhound.model.referee import judge_allocation
-from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.result import (
+    Bound,
+    BoundKind,
+    OrderClass,
+    Result,
+    Status,
+    own_version,
+)
 from elkhound.solvers.backends.stopwatch import Stopwatch
 
 _BETWEEN_LOOKS = 1024
@@ -56,7 +62,7 @@ class BruteForce:
             seed=limits.seed,
             wall_seconds=watch.wall_seconds,
             cpu_seconds=watch.cpu_seconds,
-            version=importlib.metadata.version("elkhound"),
+            version=own_version(),
             statistics={"plans": plans},
         )
 

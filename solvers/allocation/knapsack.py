@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +13,14 @@ from elkhound.model.allocation import (
     pareto,
 )
 from elkhound.model.limits import Limits
-from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.result import (
+    Bound,
+    BoundKind,
+    OrderClass,
+    Result,
+    Status,
+    own_version,
+)
 from elkhound.solvers.allocation.completion import (
     Completion,
     Integers,
@@ -61,7 +67,7 @@ class KnapsackDp:
             seed=limits.seed,
             wall_seconds=watch.wall_seconds,
             cpu_seconds=watch.cpu_seconds,
-            version=importlib.metadata.version("elkhound"),
+            version=own_version(),
             statistics={"labels": search.labels, "widest_front": search.widest},
         )
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import version
 from itertools import product
 
 from elkhound.model.limits import Limits
 from elkhound.model.referee import judge
-from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.result import (
+    Bound,
+    BoundKind,
+    OrderClass,
+    Result,
+    Status,
+    own_version,
+)
 from elkhound.model.schedule import Schedule, ScheduleProblem
 from elkhound.solvers.backends.stopwatch import Stopwatch
 from elkhound.solvers.schedule.incumbent import Incumbent, belongs
@@ -44,7 +50,7 @@ class BruteForce:
             Status.UNKNOWN,
             order=self.order,
             seed=limits.seed,
-            version=f"elkhound {version('elkhound')}",
+            version=own_version(),
         )
         best = self._judged(problem, limits.warm_start)
         judged, complete = 0, True

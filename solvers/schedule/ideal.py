@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 import numpy as np
 import numpy.typing as npt
 
 from elkhound.model.limits import Limits
-from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.result import (
+    Bound,
+    BoundKind,
+    OrderClass,
+    Result,
+    Status,
+    own_version,
+)
 from elkhound.model.schedule import Schedule, ScheduleOperator, ScheduleProblem
 from elkhound.solvers.backends.stopwatch import Stopwatch
 from elkhound.solvers.schedule.minima import minima_of
@@ -55,7 +60,7 @@ class Ideal:
             Status.UNKNOWN,
             order=free,
             seed=limits.seed,
-            version=f"elkhound {version('elkhound')}",
+            version=own_version(),
         )
         if misfit(problem) is not None:
             return report(unsolved, stopwatch, infeasible=True)

@@ -32,6 +32,7 @@ from elkhound.model.errors import (
     ElkhoundError,
     InfeasibleError,
 )
+from elkhound.model.instances import random_schedule
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
 from elkhound.model.schedule import Contention, Schedule
@@ -353,6 +354,14 @@ def test_allocations_are_compared_the_same_way() -> None:
         # One item at full size: 10 + 4 = 14 B, 1 + 6 = 7 cycles.
         assert (row.objective, row.bytes_used, row.simulated) == (7, 14, 7)
         assert (row.gap, row.order, row.contention) == (0.0, None, None)
+
+
+def test_every_row_names_the_library_that_its_version_is_of() -> None:
+    problem = random_schedule(1, 3, "balanced")
+    for row in compare(problem, list(SCHEDULE), limits=Limits(workers=1)).rows:
+        library, number = row.version.split(",")[0].split(" ")
+        assert library in ("elkhound", "ortools", "HiGHS")
+        assert number[0].isdigit()
 
 
 def test_allocations_that_cannot_fit_are_infeasible() -> None:
