@@ -123,10 +123,29 @@ def _remarks(table: Table, run_dir: Path | None) -> Iterator[str]:
     for row in table.rows:
         if row.reason:
             yield f"{row.method}: {row.reason}"
+    yield from _surpassed_classes(table)
     for contradiction in table.contradictions:
         yield f"CONTRADICTION {contradiction}"
     if run_dir is not None:
         yield f"run directory: {run_dir}"
+
+
+def _surpassed_classes(table: Table) -> Iterator[str]:
+    """Say which gaps are to the bound of a class that a plan outside it beats."""
+    plans = [(row.objective, row) for row in table.rows if row.verified]
+    known = [(value, row) for value, row in plans if value is not None]
+    if not known:
+        return
+    least, best = min(known, key=lambda plan: plan[0])
+    surpassed: dict[str | None, list[str]] = {}
+    for _, row in known:
+        if row.lower_bound is not None and row.lower_bound > least:
+            surpassed.setdefault(row.order, []).append(row.method)
+    for order, names in surpassed.items():
+        yield (
+            f"{', '.join(names)}: the gap is to the bound of {order} order; "
+            f"{best.method} has a plan below it in {best.order} order"
+        )
 
 
 def _title(table: Table) -> str:
