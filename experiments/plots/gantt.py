@@ -81,6 +81,8 @@ def gantt_figure(scores: Mapping[str, Score], *, clock_hz: int | None = None) ->
         panels[-1].set_xlim(0, max(time(longest), 1e-9))
         binned = _any_binned(list(panels))
         note = f"; heights: share of time in each of {BINS} spans" if binned else ""
+        if any(_numbered(score) for score in scores.values()):
+            note += "; numbers: operators, the first is 0"
         panels[-1].set_xlabel(f"time ({time.unit}){note}")
         handles = [
             Patch(label=LABELS[kind], **{"edgecolor": BLACK, "linewidth": 0.4, **look})
@@ -88,6 +90,10 @@ def gantt_figure(scores: Mapping[str, Score], *, clock_hz: int | None = None) ->
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
+
+
+def _numbered(score: Score) -> bool:
+    return len(score.operators) <= MOST_BARS // 8
 
 
 def _any_binned(panels: Sequence[Axes]) -> bool:
@@ -142,7 +148,7 @@ def _draw_rows(axes: Axes, score: Score, time: TimeAxis) -> list[str]:
         else:
             full = _draw_shares(axes, row, shown, score, time)
             labels.append(f"{name}\n0–{full:.0%}")
-    if len(score.operators) <= MOST_BARS // 8:
+    if _numbered(score):
         _mark_operators(axes, score, time)
     return labels
 

@@ -59,6 +59,7 @@ def test_a_large_score_is_drawn_as_shares_that_add_up_to_its_cycles(
         kind = str(patch.get_gid())
         assert cycles == pytest.approx(sum(e - s for s, e in planned[kind]))
     assert "share of time" in axes.get_xlabel()
+    assert "numbers" not in axes.get_xlabel()
 
 
 def test_the_busy_share_of_a_bin_is_the_covered_part_of_it() -> None:
@@ -101,3 +102,9 @@ def test_overlapped_exchange_stands_above_its_compute() -> None:
         if isinstance(bars, PolyCollection) and bars.get_paths()
     }
     assert np.min(rows["exchange"]) == pytest.approx(np.max(rows["compute"]))
+
+
+def test_the_numbers_in_the_bars_are_explained(small_score: Score) -> None:
+    axes = gantt_figure({"plan": small_score}).axes[0]
+    assert [text.get_text() for text in axes.texts]
+    assert axes.get_xlabel().endswith("numbers: operators, the first is 0")
