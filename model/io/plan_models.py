@@ -14,14 +14,14 @@ from elkhound.model.io.problem_models import AllocationModel, ScheduleModel
 class ProblemReference(FileModel):
     """A problem in a file of its own."""
 
-    path: Name = Field(description="relative to the plan's folder")
+    path: str = Field(description="relative to the plan's folder")
     hash: Name = Field(description="sha256 of the problem's mathematics")
 
 
 class TensorModel(FileModel):
     """Rotation and preload state of one tensor."""
 
-    tensor: Name
+    tensor: str = Field(description="as the model calls it, however long")
     rotation: dict[Name, Positive] = Field(default_factory=dict)
     preload_share: Positive = 1
 

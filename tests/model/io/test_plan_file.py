@@ -249,6 +249,28 @@ def test_payloads_of_the_options_taken_go_with_the_plan(
     assert read_plan(tmp_path / "plan.json").problem == with_payload
 
 
+def test_a_payload_names_tensors_as_the_model_does(
+    tmp_path: Path, with_payload: ScheduleProblem
+) -> None:
+    # Exporters name values after the path of modules that made them.
+    operator = with_payload.operators[2]
+    option = operator.options[1]
+    assert option.payload is not None
+    tensors = tuple(
+        dataclasses.replace(tensor, tensor="module/" * 60)
+        for tensor in option.payload.tensors
+    )
+    payload = dataclasses.replace(option.payload, tensors=tensors)
+    options = (operator.options[0], dataclasses.replace(option, payload=payload))
+    long = dataclasses.replace(operator, options=options)
+    problem = dataclasses.replace(
+        with_payload, operators=(*with_payload.operators[:2], long)
+    )
+    assert tensors
+    write_plan(tmp_path / "plan.json", problem, PLAN)
+    assert read_plan(tmp_path / "plan.json").problem == problem
+
+
 def test_an_edited_plan_drops_payloads_of_options_it_no_longer_takes(
     tmp_path: Path, with_payload: ScheduleProblem
 ) -> None:

@@ -118,5 +118,5 @@ def test_the_smallest_capacity_works_and_one_byte_less_does_not() -> None:
 
 def test_the_name_of_a_problem_is_one_that_a_file_may_hold() -> None:
     graph = replace(residual_graph(), name="g" * 200)
-    chip = replace(small_chip(), name="c" * 200)
+    chip = replace(small_chip(cores=8), name="c" * 200)
     assert len(schedule_problem(graph, chip).name) == 200
