@@ -95,6 +95,12 @@ def _milp(settings: Settings) -> AnyMethod:
     return Milp(OrderClass(settings["order"]), settings["backend"])
 
 
+def _dp(settings: Settings) -> AnyMethod:
+    from elkhound.solvers.schedule.labels.dp import LabelDp
+
+    return LabelDp()
+
+
 def _ideal(settings: Settings) -> AnyMethod:
     from elkhound.solvers.schedule.bounds import Ideal
 
@@ -155,6 +161,12 @@ SCHEDULE: dict[str, Entry] = {
     ),
     "cp-sat": Entry(
         Role.EXACT, "gate model on OR-Tools CP-SAT", _cp_sat, {"order": _ORDERS}
+    ),
+    "dp": Entry(
+        Role.EXACT,
+        "label-setting dynamic programme, certifies whole models",
+        _dp,
+        {"order": ("identity",)},
     ),
     "milp": Entry(
         Role.EXACT,

@@ -36,8 +36,8 @@ def renewal_bound(problem: ScheduleProblem, minima: Minima, order: OrderClass) -
     the last operator of S and all after it. Every step is monotone in its inputs, so
     that by induction F is never above the truth.
     """
-    marked = _marked(problem)
-    released = _monotone_gates(problem, order, marked)
+    marked = marked_operators(problem)
+    released = monotone_gates(problem, order, marked)
     segments = _Segments(minima, marked, released)
     least: list[int | None] = [0] + [None] * len(marked)
     for a in range(len(marked)):
@@ -53,7 +53,8 @@ def renewal_bound(problem: ScheduleProblem, minima: Minima, order: OrderClass) -
     return (least[-1] or 0) + sum(minima.t[last:])
 
 
-def _marked(problem: ScheduleProblem) -> tuple[int, ...]:
+def marked_operators(problem: ScheduleProblem) -> tuple[int, ...]:
+    """Return S, in index order."""
     if problem.contention is not Contention.STRETCH:
         return problem.streaming
     return tuple(
@@ -63,7 +64,7 @@ def _marked(problem: ScheduleProblem) -> tuple[int, ...]:
     )
 
 
-def _monotone_gates(
+def monotone_gates(
     problem: ScheduleProblem, order: OrderClass, marked: tuple[int, ...]
 ) -> tuple[int, ...]:
     """Return γ: the least earliest gate of each marked preload and all after it."""

@@ -24,6 +24,7 @@ METHODS = (
     "brute-force:order=identity",
     "cp-sat:order=identity",
     "milp:order=identity",
+    "dp",
 )
 
 

@@ -1,0 +1,217 @@
+"""The least time a label still needs: the renewal bound, read backwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from elkhound.model.result import OrderClass
+from elkhound.model.schedule import ScheduleProblem
+from elkhound.solvers.schedule.minima import minima_of
+from elkhound.solvers.schedule.renewal import marked_operators, monotone_gates
+
+IntArray = npt.NDArray[np.int64]
+
+NEVER = 1 << 50  # later than any schedule ends
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Bounds on the time from EE_{i−1} to the end, over all that may follow a label.
+
+    Symbols are those of `renewal.py`: S the marked operators, t, s, h the least over
+    an operator's options. Read backwards, G(a) is the least time from the start of
+    E_{S[a−1]}, with nothing of S outstanding, to the end, and Z(i) the least time from
+    EE_{i−1}, with nothing of S outstanding: t up to a gate, a segment, then G.
+
+    Let k preloads be issued before E_i, and lag = R − EE_{i−1} ≥ 0.
+
+    * Always: P_k, P_{k+1}, … follow R, so that
+      rest ≥ lag + max_{m≥k} h_k + … + h_m + t(E_m …).
+    * Nothing of S outstanding: rest ≥ Z(i).
+    * Something of S outstanding, the last of it E_{S[a−1]}: the next node is b + 1 for
+      some b ≥ a − 1, and everything before E_{S[b]} is stretched, so that
+
+          rest ≥ s(E_i … E_{S[b]−1}) + G(b+1)  and
+          rest ≥ lag + max_m h_k + … + h_m + s(E_m … E_{S[b]−1}) + G(b+1)
+
+      over the m of S from S[a], or S[a−1] if P_{S[a−1]} was the last to be issued, to
+      S[b]. Each row is bounded by its minimum over b. Where classes of outstanding
+      preloads are known to be slower than the least, the difference adds to the first.
+
+    Parameters
+    ----------
+    path : array
+        By k: what follows lag in the first row.
+    idle : array
+        By i: Z(i).
+    work, chain : array
+        By k: the minima over b; in `work` s is counted from E_0 on.
+    stretched : array
+        By i: s(E_0 … E_{i−1}).
+    marked_issued : array
+        By k: how many of the first k preloads are of S.
+    marked_done : array
+        By i: how many operators before i are of S.
+    """
+
+    path: IntArray
+    idle: IntArray
+    work: IntArray
+    chain: IntArray
+    stretched: IntArray
+    marked_issued: IntArray
+    marked_done: IntArray
+
+    def rest(
+        self, i: int, issued: IntArray, lag: IntArray, surplus: IntArray
+    ) -> IntArray:
+        """Return the bound of labels that are about to run E_i.
+
+        Parameters
+        ----------
+        i : int
+            The next execute; N at the end.
+        issued, lag : array
+            k and R − EE_{i−1} of each label.
+        surplus : array
+            By label, what the classes of outstanding preloads add to s.
+        """
+        waiting = self.marked_issued[issued] > self.marked_done[i]
+        work = self.work[issued] - self.stretched[i] + surplus
+        busy = np.maximum(work, lag + self.chain[issued])
+        rest: IntArray = np.where(waiting, busy, self.idle[i])
+        either: IntArray = np.maximum(rest, lag + self.path[issued])
+        return either
+
+
+def completion(problem: ScheduleProblem) -> Completion:
+    """Return the bounds for a problem whose options all fit, identity order.
+
+    Classes of any rounding may use them: their minima are never below those of all
+    options.
+    """
+    least = _Least(problem)
+    after, idle = _renewals(least)
+    work, chain = _busy(least, after)
+    steps = np.arange(least.count + 1)
+    return Completion(
+        _paths(least),
+        idle,
+        work,
+        chain,
+        least.stretched,
+        least.marked_issued,
+        np.searchsorted(least.marked, steps, side="left"),
+    )
+
+
+class _Least:
+    """Least cycles and their sums, and where the marked operators are."""
+
+    def __init__(self, problem: ScheduleProblem) -> None:
+        minima = minima_of(problem)
+        marked = marked_operators(problem)
+        self.count = len(minima.t)
+        self.t = np.array(minima.t, dtype=np.int64)
+        self.h = np.array(minima.h, dtype=np.int64)
+        self.plain = _sums(self.t)
+        self.stretched = _sums(np.array(minima.s, dtype=np.int64))
+        self.marked = np.array(marked, dtype=np.int64)
+        self.streaming = np.array(problem.streaming, dtype=np.int64)
+        self.loaded = _sums(self.h[self.streaming])  # by k
+        identity = OrderClass.identity()
+        self.released = monotone_gates(problem, identity, marked)
+        places = np.searchsorted(self.streaming, self.marked)
+        self.place = places  # of each marked operator among the streaming ones
+        ks = np.arange(len(self.streaming) + 1)
+        self.marked_issued = np.searchsorted(places, ks, side="left")
+
+
+def _sums(values: IntArray) -> IntArray:
+    return np.concatenate(([0], np.cumsum(values))).astype(np.int64)
+
+
+def _paths(least: _Least) -> IntArray:
+    """Return by k: max_{m≥k} h_k + … + h_m + t(E_m …)."""
+    ends = least.loaded[1:] + least.plain[-1] - least.plain[least.streaming]
+    latest = np.maximum.accumulate(ends[::-1])[::-1] - least.loaded[:-1]
+    return np.append(latest, 0)
+
+
+def _renewals(least: _Least) -> tuple[IntArray, IntArray]:
+    """Return G by node and Z by step; both are filled from the end."""
+    marked, plain = least.marked, least.plain
+    after = np.zeros(len(marked) + 1, dtype=np.int64)
+    idle = plain[-1] - plain
+    segments = _segments(least)
+    for a in range(len(marked), -1, -1):
+        low = int(marked[a - 1]) + 1 if a else 0
+        if a < len(marked):
+            best = NEVER
+            for i in range(int(marked[a]), low - 1, -1):
+                best += int(least.t[i])
+                if i >= least.released[a]:
+                    starts = segments[a, i]
+                    best = min(best, int((starts + after[a + 1 :]).min()))
+                idle[i] = best
+        if a:
+            after[a] = least.t[low - 1] + idle[low]
+    return after, idle
+
+
+def _segments(least: _Least) -> dict[tuple[int, int], IntArray]:
+    """Return by (a, gate): time from the gate to the start of E_{S[b]}, for b ≥ a.
+
+    The recursion of `renewal.py`, over all pairs of node and gate at once.
+    """
+    marked, released, stretched = least.marked, least.released, least.stretched
+    pairs = [
+        (a, gate)
+        for a in range(len(marked))
+        for gate in range(
+            max(int(marked[a - 1]) + 1 if a else 0, released[a]), int(marked[a]) + 1
+        )
+    ]
+    node = np.array([a for a, _ in pairs], dtype=np.int64)
+    gate = np.array([g for _, g in pairs], dtype=np.int64)
+    starts = np.zeros((len(pairs), len(marked)), dtype=np.int64)
+    hbm_free = np.zeros(len(pairs), dtype=np.int64)
+    at, counted = np.zeros_like(hbm_free), stretched[gate]
+    for x, step in enumerate(marked):
+        live = int(np.searchsorted(node, x, side="right"))
+        last = released[x] - 1  # P_x waits for the end of this execute
+        done = int(np.searchsorted(marked, last, side="right")) - 1
+        end = stretched[last + 1] - stretched[gate[:live]]
+        if done >= 0:
+            from_marked = starts[:live, done] + stretched[last + 1]
+            from_marked -= stretched[marked[done]]
+            end = np.where(node[:live] <= done, from_marked, end)
+        hbm_free[:live] = np.maximum(hbm_free[:live], np.maximum(end, 0))
+        hbm_free[:live] += least.h[step]
+        work = at[:live] + stretched[step] - counted[:live]
+        at[:live] = np.maximum(work, hbm_free[:live])
+        counted[:live] = stretched[step]
+        starts[:live, x] = at[:live]
+    return {pair: starts[row, pair[0] :] for row, pair in enumerate(pairs)}
+
+
+def _busy(least: _Least, after: IntArray) -> tuple[IntArray, IntArray]:
+    """Return by k the minima over the next node, with something outstanding."""
+    marked, streaming = least.marked, least.streaming
+    before = least.stretched[marked]
+    work = np.full(len(streaming) + 1, NEVER, dtype=np.int64)
+    chain = np.full(len(streaming) + 1, -NEVER, dtype=np.int64)
+    for k in range(1, len(streaming) + 1):
+        a = int(least.marked_issued[k])
+        if a == 0:
+            continue  # nothing of S can be outstanding
+        work[k] = (before[a - 1 :] + after[a:]).min()
+        delivered = least.loaded[least.place[a - 1 :] + 1] - least.loaded[k]
+        if least.place[a - 1] != k - 1:
+            delivered[0] = -NEVER
+        chained = np.maximum.accumulate(delivered - before[a - 1 :])
+        chain[k] = (chained + before[a - 1 :] + after[a:]).min()
+    return work, chain

@@ -1,0 +1,177 @@
+"""Exact schedules, and certificates for whole models, by labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+
+from elkhound.model.limits import Limits
+from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.solvers.backends.stopwatch import Stopwatch
+from elkhound.solvers.schedule.bounds import best_bounds
+from elkhound.solvers.schedule.incumbent import (
+    evaluate,
+    one_by_one,
+    warm_start,
+)
+from elkhound.solvers.schedule.labels.classes import (
+    Classes,
+    Rounding,
+    Thinning,
+    exact_classes,
+    thinned_classes,
+)
+from elkhound.solvers.schedule.labels.completion import completion
+from elkhound.solvers.schedule.labels.plan import realise
+from elkhound.solvers.schedule.labels.search import (
+    BestOfEach,
+    Budget,
+    LowestBounds,
+    Search,
+    Trim,
+)
+from elkhound.solvers.schedule.labels.stage import MASK_BITS
+from elkhound.solvers.schedule.reduce import misfit, reduce
+from elkhound.solvers.schedule.report import report
+
+IDENTITY = OrderClass.identity()
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How hard a round tries: coarseness of classes (None: exact), labels kept."""
+
+    thinning: Thinning | None
+    beam: int
+    most: int
+
+
+class LabelDp:
+    """Label-setting dynamic programme in identity order."""
+
+    name = "dp"
+
+    def __init__(self) -> None:
+        self.order = IDENTITY
+
+    def solve(
+        self, problem: ScheduleProblem, limits: Limits[Schedule]
+    ) -> Result[Schedule]:
+        """Return the best plan found, and a bound; both get better round by round."""
+        stopwatch = Stopwatch(limits.seconds)
+        unsolved: Result[Schedule] = Result(
+            f"{self.name}:order={self.order}",
+            Status.UNKNOWN,
+            order=self.order,
+            seed=limits.seed,
+            version=f"elkhound {version('elkhound')}",
+        )
+        if misfit(problem) is not None:
+            return report(unsolved, stopwatch, infeasible=True)
+        run = _Run(problem, limits, stopwatch)
+        run.improve()
+        best = run.best
+        thinning_error = 0 if run.exact else best.value - run.bound.value
+        unsolved = replace(unsolved, thinning_error=thinning_error)
+        return report(unsolved, stopwatch, best, run.bound, run.statistics())
+
+
+class _Run:
+    def __init__(
+        self, problem: ScheduleProblem, limits: Limits[Schedule], stopwatch: Stopwatch
+    ) -> None:
+        self.problem = problem
+        self.limits = limits
+        self.stopwatch = stopwatch
+        self.best = warm_start(problem, limits, IDENTITY) or one_by_one(problem)
+        covering = [b for b in best_bounds(problem) if b.order.contains(IDENTITY)]
+        self.bound = max(covering, key=lambda b: b.value)
+        self.exact = False
+        self.labels = 0
+        self.most = 0
+        self.rounds = 0
+
+    @property
+    def done(self) -> bool:
+        gap = self.best.value - self.bound.value
+        return gap <= self.limits.relative_gap * self.best.value
+
+    def improve(self) -> None:
+        if self.done:
+            return
+        self.reduced = reduce(self.problem, self.best.value)
+        self.completion = completion(self.reduced.problem)
+        for level in self._levels():
+            self._round(level)
+            if self.done or self.exhausted:
+                break
+
+    def _levels(self) -> Iterator[Level]:
+        left = self.reduced.problem
+        exact = exact_classes(left)
+        bits = sum((len(c) - 1).bit_length() for c in exact.operators)
+        if bits <= MASK_BITS:
+            yield Level(None, 1000, 100000)
+            return
+        gain = self.bound.value // (200 * max(1, len(left.streaming)))
+        yield Level(Thinning(1.05, gain), 200, 3000)
+        yield Level(Thinning(1.05, gain), 1000, 20000)
+        yield Level(Thinning(1.02, gain // 2), 3000, 60000)
+
+    def _round(self, level: Level) -> None:
+        self.rounds += 1
+        left = self.reduced.problem
+        if level.thinning is None:
+            up = down = exact_classes(left)
+        else:
+            up = thinned_classes(left, level.thinning, Rounding.UP)
+            down = thinned_classes(left, level.thinning, Rounding.DOWN)
+        self._search(up, BestOfEach(level.beam), traced=True)
+        if not self.done:
+            self._search(down, LowestBounds(level.most), traced=down.exact)
+
+    def _search(self, classes: Classes, trim: Trim, *, traced: bool) -> None:
+        search = Search(
+            self.reduced.problem,
+            classes,
+            self.completion,
+            self.best.value,
+            trim,
+            self.stopwatch,
+            self._budget(),
+            traced=traced,
+        )
+        found = search.run()
+        self.labels += found.labels
+        self.most = max(self.most, found.most_labels)
+        if found.choice is not None:
+            plan = realise(self.reduced.problem, classes, found.choice)
+            plan = evaluate(self.problem, self.reduced.restore(plan.plan))
+            if plan.value < self.best.value:
+                self.best = plan
+        if isinstance(trim, LowestBounds) and found.bound >= self.bound.value:
+            self.bound = Bound(
+                found.bound, BoundKind.PROOF, IDENTITY, self.problem.contention
+            )
+            self.exact = classes.exact
+
+    def _budget(self) -> Budget:
+        labels = self.limits.deterministic_work
+        left = None if labels is None else labels - self.labels
+        return Budget(left, self.limits.memory_bytes)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether time or labels are used up."""
+        labels = self.limits.deterministic_work
+        worked = labels is not None and self.labels >= labels
+        return worked or self.stopwatch.expired
+
+    def statistics(self) -> dict[str, int | float | str]:
+        return {
+            "labels": self.labels,
+            "most_labels_in_a_stage": self.most,
+            "rounds": self.rounds,
+        }

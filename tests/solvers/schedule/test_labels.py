@@ -1,0 +1,239 @@
+"""The dynamic programme: exact where classes are, and on the right side elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from oracles.cases import GROUPS, Group
+from oracles.plans import optimum
+from oracles.small_schedules import option, problem, small_problems
+
+from elkhound.model.instances import random_schedule
+from elkhound.model.limits import Limits
+from elkhound.model.referee import judge
+from elkhound.model.result import OrderClass, Status
+from elkhound.model.schedule import Contention, Schedule, ScheduleProblem
+from elkhound.solvers.backends.stopwatch import Stopwatch
+from elkhound.solvers.schedule.labels import dp, stage
+from elkhound.solvers.schedule.labels.classes import (
+    Classes,
+    Rounding,
+    Thinning,
+    exact_classes,
+    thinned_classes,
+)
+from elkhound.solvers.schedule.labels.completion import completion
+from elkhound.solvers.schedule.labels.dp import LabelDp
+from elkhound.solvers.schedule.labels.plan import realise
+from elkhound.solvers.schedule.labels.search import (
+    BestOfEach,
+    Budget,
+    Found,
+    LowestBounds,
+    Search,
+    Trim,
+)
+from elkhound.solvers.schedule.reduce import reduce
+
+IDENTITY = OrderClass.identity()
+LIMITS: Limits[Schedule] = Limits(seconds=60)
+ENOUGH = 1 << 40
+
+
+def identity_optimum(instance: ScheduleProblem) -> int | None:
+    return optimum(instance, IDENTITY)
+
+
+def search(
+    left: ScheduleProblem,
+    classes: Classes,
+    trim: Trim,
+    below: int = ENOUGH,
+    budget: Budget = Budget(),  # noqa: B008
+) -> Found:
+    """One pass over a reduced problem."""
+    clock = Stopwatch(60)
+    return Search(
+        left, classes, completion(left), below, trim, clock, budget, traced=True
+    ).run()
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=str)
+def test_identity_order_is_solved_as_by_brute_force(group: Group) -> None:
+    for instance in group.problems():
+        least = identity_optimum(instance)
+        result = LabelDp().solve(instance, LIMITS)
+        assert (result.status, result.objective) == (Status.OPTIMAL, least), instance
+        assert result.plan is not None
+        verdict = judge(instance, result.plan)
+        assert verdict.objective == least
+        assert verdict.belongs_to(IDENTITY)
+        assert result.bound is not None
+        assert result.bound.order.contains(IDENTITY)
+        assert result.thinning_error == 0
+
+
+@settings(derandomize=True, deadline=None, max_examples=400)
+@given(instance=small_problems())
+def test_a_pass_below_the_optimum_is_empty_and_one_above_it_finds_it(
+    instance: ScheduleProblem,
+) -> None:
+    least = identity_optimum(instance)
+    assume(least is not None)
+    assert least is not None
+    left = reduce(instance).problem
+    classes = exact_classes(left)
+    keep = LowestBounds(ENOUGH)
+    nothing = search(left, classes, keep, below=least)
+    assert (nothing.value, nothing.bound) == (None, least)
+    found = search(left, classes, keep, below=least + 1)
+    assert (found.value, found.bound) == (least, least)
+    assert found.choice is not None
+    assert realise(left, classes, found.choice).value == least
+
+
+@settings(derandomize=True, deadline=None, max_examples=400)
+@given(
+    instance=small_problems(),
+    ratio=st.sampled_from([1.0, 1.3, 2.0, 10.0]),
+    gain=st.integers(0, 6),
+)
+def test_classes_rounded_up_are_never_below_the_optimum_and_down_never_above(
+    instance: ScheduleProblem, ratio: float, gain: int
+) -> None:
+    least = identity_optimum(instance)
+    assume(least is not None)
+    assert least is not None
+    left = reduce(instance).problem
+    thinning = Thinning(ratio, gain)
+    up = thinned_classes(left, thinning, Rounding.UP)
+    above = search(left, up, LowestBounds(ENOUGH))
+    assert above.value is not None
+    assert above.choice is not None
+    plan = realise(left, up, above.choice)
+    assert least <= plan.value <= above.value
+    down = thinned_classes(left, thinning, Rounding.DOWN)
+    below = search(left, down, LowestBounds(ENOUGH))
+    assert below.value is not None
+    assert below.bound == below.value <= least
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(instance=small_problems(), most=st.integers(1, 4))
+def test_letting_labels_go_keeps_a_bound_and_a_beam_keeps_a_plan(
+    instance: ScheduleProblem, most: int
+) -> None:
+    least = identity_optimum(instance)
+    assume(least is not None)
+    assert least is not None
+    left = reduce(instance).problem
+    classes = exact_classes(left)
+    assert search(left, classes, LowestBounds(most)).bound <= least
+    beam = search(left, classes, BestOfEach(most))
+    assert beam.bound <= least
+    if beam.value is not None:
+        assert beam.choice is not None
+        plan = realise(left, classes, beam.choice)
+        assert judge(left, plan.plan).objective == plan.value == beam.value >= least
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(instance=small_problems(), labels=st.integers(0, 12))
+def test_a_pass_that_runs_out_of_labels_keeps_its_bound(
+    instance: ScheduleProblem, labels: int
+) -> None:
+    least = identity_optimum(instance)
+    assume(least is not None)
+    assert least is not None
+    left = reduce(instance).problem
+    keep = LowestBounds(ENOUGH)
+    found = search(left, exact_classes(left), keep, budget=Budget(labels))
+    assert found.bound <= least
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(instance=small_problems())
+def test_preloads_that_no_mask_can_hold_lower_the_bound(
+    instance: ScheduleProblem,
+) -> None:
+    least = identity_optimum(instance)
+    assume(least is not None)
+    assert least is not None
+    left = reduce(instance).problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage, "MASK_BITS", 2)
+        found = search(left, exact_classes(left), LowestBounds(ENOUGH))
+    assert found.bound <= least
+    assert found.value is None or found.value >= least
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(instance=small_problems())
+def test_completion_of_the_empty_schedule_bounds_the_optimum(
+    instance: ScheduleProblem,
+) -> None:
+    least = identity_optimum(instance)
+    assume(least is not None)
+    assert least is not None
+    bounds = completion(reduce(instance).problem)
+    assert max(bounds.idle[0], bounds.path[0]) <= least
+
+
+def test_thinning_leaves_a_class_per_gain_in_speed() -> None:
+    # 10 and 11 bytes are within 20 %; 20 bytes save 3 cycles, 40 save 30.
+    instance = problem(
+        (
+            option(50, 10, h=5, t=90),
+            option(50, 11, h=5, t=88),
+            option(50, 20, h=5, t=85),
+            option(50, 40, h=5, t=55),
+        )
+    )
+    thinning = Thinning(1.2, 4)
+    sizes = {
+        rounding: [
+            (c.preload_bytes, int(c.fastest_t[-1]))
+            for c in thinned_classes(instance, thinning, rounding).operators[0]
+        ]
+        for rounding in Rounding
+    }
+    assert sizes[Rounding.UP] == [(11, 88), (40, 55)]
+    assert sizes[Rounding.DOWN] == [(10, 85), (40, 55)]
+
+
+@pytest.mark.parametrize("contention", list(Contention))
+def test_thinned_classes_certify_what_they_may_cost(
+    contention: Contention, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dp, "MASK_BITS", 0)  # as if exact classes were too many
+    for seed in range(10):
+        instance = random_schedule(
+            seed, 4, "tight-sram", options=(2, 2), contention=contention
+        )
+        least = identity_optimum(instance)
+        result = LabelDp().solve(instance, LIMITS)
+        assert result.objective is not None
+        assert result.bound is not None
+        assert least is not None
+        assert result.bound.value <= least <= result.objective
+        if result.status is not Status.OPTIMAL:
+            gap = result.objective - result.bound.value
+            assert result.thinning_error in (0, gap)
+
+
+def test_labels_are_its_deterministic_work() -> None:
+    instance = random_schedule(5, 40, "tight-sram", options=(2, 2))
+    limits: Limits[Schedule] = Limits(seconds=60, deterministic_work=200)
+    first, second = (LabelDp().solve(instance, limits) for _ in range(2))
+    assert (first.plan, first.bound) == (second.plan, second.bound)
+    assert first.status is Status.FEASIBLE
+    more = LabelDp().solve(instance, LIMITS)
+    assert first.objective is not None
+    assert more.objective is not None
+    assert more.objective <= first.objective
+
+
+def test_it_proves_that_an_operator_does_not_fit() -> None:
+    result = LabelDp().solve(problem(option(101, 1, h=1, t=1)), LIMITS)
+    assert (result.status, result.plan) == (Status.INFEASIBLE, None)
