@@ -124,17 +124,28 @@ class Hbm:
         From request to first byte.
     controllers : int
         Number of controllers that data is striped over.
+    stripe_bytes : int
+        Bytes on one controller before the next; 0: spread evenly to the byte.
+    burst_bytes : int
+        A controller delivers whole bursts of this size.
     """
 
     bytes_per_second: int
     latency_ns: int
     controllers: int
+    stripe_bytes: int = 0
+    burst_bytes: int = 1
 
     def __post_init__(self) -> None:
         _require_positive(
-            "hbm", bytes_per_second=self.bytes_per_second, controllers=self.controllers
+            "hbm",
+            bytes_per_second=self.bytes_per_second,
+            controllers=self.controllers,
+            burst_bytes=self.burst_bytes,
         )
-        _require_non_negative("hbm", latency_ns=self.latency_ns)
+        _require_non_negative(
+            "hbm", latency_ns=self.latency_ns, stripe_bytes=self.stripe_bytes
+        )
 
 
 @dataclass(frozen=True, slots=True)

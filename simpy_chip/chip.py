@@ -44,14 +44,12 @@ def simulate(
     fidelity: Fidelity = Fidelity.CLASS,
     contention: bool = True,
     latency: bool = True,
+    efficiency: bool = True,
 ) -> Score:
     """Run a program on the simulated chip and score it.
 
     Preloads and exchanges share ports by max-min fairness. Without a chip (problem
     files) there is one core, one HBM server, and no latency.
-
-    Not simulated: the SRAM port that remote reads and compute share, and the lower
-    efficiency of HBM on short bursts. Both would make a program slower.
 
     Parameters
     ----------
@@ -61,12 +59,16 @@ def simulate(
         Whether every core is simulated, or every class of cores whose tiles are the
         same throughout the program.
     contention : bool
-        False: every flow gets the rate it asks for. With `latency` off too, the
+        False: every flow gets the rate it asks for, and reads by peers do not take
+        the SRAM port from compute. With `latency` and `efficiency` off too, the
         makespan is that of the schedule problem under the rule `none`.
     latency : bool
         False: bytes arrive at once. True, with a chip: HBM latency from the issue of
         a preload to its first byte, passing while the request queues, and link
         latency in every distribute and exchange phase.
+    efficiency : bool
+        False: HBM delivers every preload at its full rate, whatever its stripes and
+        bursts.
 
     Raises
     ------
@@ -79,6 +81,7 @@ def simulate(
     """
     check_program(program)
     _check_overlap(program)
+    chip = program.chip
     env = CountingEnvironment()
     waits = Waits()
     hbm_latency, link_latency = _latencies(program) if latency else (0, 0)
@@ -92,9 +95,20 @@ def simulate(
         network=network,
         sram=Sram(env, "every core", program.sram_bytes),
         latency_cycles=link_latency,
+        port_bytes_per_cycle=chip.core.sram_port_bytes_per_cycle
+        if chip is not None and contention
+        else None,
         waits=waits,
     )
-    hbm = Hbm(env, program.tasks, cores, links, network, hbm_latency)
+    hbm = Hbm(
+        env,
+        program.tasks,
+        cores,
+        links,
+        network,
+        hbm_latency,
+        chip if efficiency else None,
+    )
     host = Host(env, program, hbm, cores, waits)
     env.run()
     if not host.finished:
@@ -126,6 +140,7 @@ def simulate(
         fidelity=str(fidelity),
         contention=contention,
         latency=latency,
+        efficiency=efficiency,
         events=env.events,
     )
 
@@ -190,6 +205,7 @@ def _operator_score(
         execute_start_cycle=execution.start_cycle,
         execute_end_cycle=execution.end_cycle,
         contention_cycles=lasted - execution.alone_cycles,
+        stall_cycles=execution.stall_cycles,
         phases=execution.phases,
     )
 

@@ -20,10 +20,19 @@ from elkhound.simpy_chip.waits import Waits
 
 @dataclass(frozen=True, slots=True)
 class Superstep:
-    """One round of exchange and compute, in cycles without contention."""
+    """One round of exchange and compute.
+
+    Parameters
+    ----------
+    exchange_cycles, compute_cycles : int
+        Without contention.
+    remote_bytes : int
+        What peers read from a core's SRAM in the exchange.
+    """
 
     exchange_cycles: int
     compute_cycles: int
+    remote_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +71,12 @@ def work_of(option: ScheduleOption) -> Work:
     compute, exchange = option.compute_cycles, option.exchange_cycles
     if distribute is None or compute is None or exchange is None:
         return Work(0, (Superstep(link, total - link),), overlapped=False)
-    steps = option.payload.steps if option.payload is not None else 1
-    supersteps = map(Superstep, shares(exchange, steps), shares(compute, steps))
+    steps, remote_bytes = 1, 0
+    if option.payload is not None:
+        steps = option.payload.steps
+        remote_bytes = option.payload.exchange_bytes
+    cut = (shares(amount, steps) for amount in (exchange, compute, remote_bytes))
+    supersteps = map(Superstep, *cut)
     serial = distribute + compute + exchange
     return Work(distribute, tuple(supersteps), overlapped=total != serial)
 
@@ -78,6 +91,8 @@ class Execution:
         Issued by the host; data there; finished on all cores.
     alone_cycles : int
         What start to end takes if no preload shares the links.
+    stall_cycles : int
+        Compute cycles added because peers read the core's SRAM meanwhile.
     phases : tuple of Phase
         In order of their ends; of the slowest core each.
     """
@@ -86,6 +101,7 @@ class Execution:
     start_cycle: int
     end_cycle: int
     alone_cycles: int
+    stall_cycles: int
     phases: tuple[Phase, ...]
 
 
@@ -106,6 +122,8 @@ class Cores:
         SRAM of each core; plans reserve the same on all.
     latency_cycles : int
         Added to each exchange phase, from the first byte sent to it received.
+    port_bytes_per_cycle : int or None
+        SRAM port that peers' reads share with compute; None: they do not disturb it.
     waits : Waits
         Where it notes what it waits for.
     """
@@ -119,12 +137,14 @@ class Cores:
         network: Network,
         sram: Sram,
         latency_cycles: int,
+        port_bytes_per_cycle: int | None,
         waits: Waits,
     ) -> None:
         self._env = env
         self._links = links
         self._network = network
         self._latency_cycles = latency_cycles
+        self._port_bytes_per_cycle = port_bytes_per_cycle
         self._waits = waits
         self.cells = cells
         self.sram = sram
@@ -155,12 +175,18 @@ class Cores:
             PhaseKind.DISTRIBUTE, work.distribute_cycles, tiles, phases
         )
         alone = self._with_latency(work.distribute_cycles)
+        stalls = 0
         for step in work.supersteps:
+            stall = self._stall(step) if work.overlapped else 0
+            stalls += stall
             exchange = self._exchange(
                 PhaseKind.EXCHANGE, step.exchange_cycles, tiles, phases
             )
-            compute = self._compute(step.compute_cycles, tiles, phases)
-            lasts = (self._with_latency(step.exchange_cycles), step.compute_cycles)
+            compute = self._compute(step.compute_cycles, stall, tiles, phases)
+            lasts = (
+                self._with_latency(step.exchange_cycles),
+                step.compute_cycles + stall,
+            )
             if work.overlapped:
                 alone += max(lasts)
                 both = (self._env.process(exchange), self._env.process(compute))
@@ -171,7 +197,9 @@ class Cores:
                 yield from compute
         self.sram.end_execute(operator)
         end = int(self._env.now)
-        self.executions.append(Execution(issue, start, end, alone, tuple(phases)))
+        self.executions.append(
+            Execution(issue, start, end, alone, stalls, tuple(phases))
+        )
 
     def _with_latency(self, cycles: int) -> int:
         return cycles + self._latency_cycles if cycles else 0
@@ -187,13 +215,24 @@ class Cores:
         yield self._network.start(self._links.exchange(cycles, tiles))
         phases.append(Phase(kind, start, int(self._env.now)))
 
+    def _stall(self, step: Superstep) -> int:
+        """Return the port cycles that peers' reads take from a core that computes.
+
+        Any other access halts a core that reads its SRAM at full rate (paper §3.3).
+        Counting all reads of the superstep is exact for its end: those that come after
+        the compute delay nothing, but then the exchange ends later than they add.
+        """
+        if self._port_bytes_per_cycle is None or not step.compute_cycles:
+            return 0
+        return -(-step.remote_bytes // self._port_bytes_per_cycle)
+
     def _compute(
-        self, cycles: int, tiles: list[Tile], phases: list[Phase]
+        self, cycles: int, stall: int, tiles: list[Tile], phases: list[Phase]
     ) -> Generator[Event, None, None]:
         if cycles == 0:
             return
         for cell, tile in enumerate(tiles):
             self.compute_cycles[cell] += tile.share(cycles)
         start = int(self._env.now)
-        yield self._env.timeout(cycles)
-        phases.append(Phase(PhaseKind.COMPUTE, start, start + cycles))
+        yield self._env.timeout(cycles + stall)
+        phases.append(Phase(PhaseKind.COMPUTE, start, int(self._env.now)))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import simpy
 from simpy.events import Event
 
+from elkhound.model.chip import Chip
 from elkhound.model.program import Task
 from elkhound.simpy_chip.core import Cores
 from elkhound.simpy_chip.links.all_to_all import AllToAllLinks
@@ -23,14 +26,33 @@ class Delivery:
     end_cycle: int
 
 
+def striped_cycles(chip: Chip, size_bytes: int) -> int:
+    """Return the cycles until the busiest controller has delivered its part.
+
+    Stripes go round the controllers, from the first for every preload; each delivers
+    whole bursts at its part of the rate. So few bytes leave controllers idle and fill
+    their last burst badly, and many small preloads take longer than one large.
+    """
+    hbm = chip.hbm
+    part = Fraction(size_bytes, hbm.controllers)
+    if hbm.stripe_bytes:
+        stripes = -(-size_bytes // hbm.stripe_bytes)
+        rounds = -(-stripes // hbm.controllers)
+        part = Fraction(min(size_bytes, rounds * hbm.stripe_bytes))
+    burst = hbm.burst_bytes
+    if burst > 1:
+        part = Fraction(math.ceil(part / burst) * burst)
+    return math.ceil(part * hbm.controllers * chip.clock_hz / hbm.bytes_per_second)
+
+
 class Hbm:
     """All controllers together: every preload is striped over all of them.
 
-    Preloads are delivered one after another in the order of their requests, each at
-    the rate of its option: h cycles, in which every core's in-port is asked for Y of
-    h. A port that gives less makes the preload, and those behind it, later. The
-    latency passes while a request queues: it shows only where the HBM would
-    otherwise have nothing to deliver.
+    Preloads are delivered one after another in the order of their requests, each in
+    the h cycles of its option, or those of its busiest controller if that takes
+    longer; meanwhile every core's in-port is asked for Y work. A port that gives less
+    makes the preload, and those behind it, later. The latency passes while a request
+    queues: it shows only where the HBM would otherwise have nothing to deliver.
 
     Parameters
     ----------
@@ -46,6 +68,8 @@ class Hbm:
         Moves the bytes.
     latency_cycles : int
         From a request to its first byte.
+    chip : Chip or None
+        Whose controllers deliver stripes and bursts; None: always at full efficiency.
     """
 
     def __init__(
@@ -56,6 +80,7 @@ class Hbm:
         links: AllToAllLinks,
         network: Network,
         latency_cycles: int,
+        chip: Chip | None,
     ) -> None:
         self._env = env
         self._tasks = tasks
@@ -63,6 +88,7 @@ class Hbm:
         self._links = links
         self._network = network
         self._latency_cycles = latency_cycles
+        self._chip = chip
         self._requests = simpy.Store(env)
         self.tags = [env.event() if task.option.streams else None for task in tasks]
         self.deliveries: dict[int, Delivery] = {}
@@ -91,7 +117,10 @@ class Hbm:
 
     def _deliver(self, operator: int) -> Event:
         option = self._tasks[operator].option
-        cycles, work = option.preload_cycles, option.preload_link_cycles
+        work = option.preload_link_cycles
+        cycles = option.preload_cycles
+        if self._chip is not None and option.payload is not None:
+            cycles = max(cycles, striped_cycles(self._chip, option.payload.hbm_bytes))
         if work == 0:
             return self._env.timeout(cycles)
         tiles = self._cores.tiles(operator)

@@ -44,6 +44,9 @@ class OperatorScore:
         Issue by the host, data there, end.
     contention_cycles : int
         How much longer the execute took than with the links to itself.
+    stall_cycles : int
+        Compute cycles added because peers read the core's SRAM; inside what the
+        execute takes with the links to itself.
     phases : tuple of Phase
         From `execute_start_cycle` on; compute and exchange overlap if the chip can.
     """
@@ -56,6 +59,7 @@ class OperatorScore:
     execute_start_cycle: int
     execute_end_cycle: int
     contention_cycles: int
+    stall_cycles: int
     phases: tuple[Phase, ...]
 
     @property
@@ -175,7 +179,7 @@ class Score:
         both are known, else the preloads' uncontended cycles.
     fidelity : str
         Whether every core was simulated or every class of them.
-    contention, latency : bool
+    contention, latency, efficiency : bool
         What was simulated.
     events : int
         Events the simulation processed.
@@ -196,6 +200,7 @@ class Score:
     fidelity: str
     contention: bool
     latency: bool
+    efficiency: bool
     events: int
 
 

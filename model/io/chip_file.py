@@ -38,6 +38,12 @@ class HbmModel(FileModel):
     bytes_per_second: Rate
     latency_ns: ChipCount
     controllers: ChipPositive
+    stripe_bytes: ChipPositive | None = Field(
+        None, description="bytes on one controller before the next; even if absent"
+    )
+    burst_bytes: ChipPositive = Field(
+        1, description="a controller delivers whole bursts of this size"
+    )
 
 
 class ComputeModel(FileModel):
@@ -103,6 +109,12 @@ def chip_from(document: Document) -> Chip:
             ("links", "cross_chip_permille"),
             code="no-effect",
         )
+    if model.hbm.controllers == 1 and model.hbm.stripe_bytes is not None:
+        document.refuse(
+            "hbm.stripe_bytes has no effect where hbm.controllers is 1; leave it out",
+            ("hbm", "stripe_bytes"),
+            code="no-effect",
+        )
     compute, links, hbm = model.compute, model.links, model.hbm
     core = built(
         document,
@@ -135,7 +147,13 @@ def chip_from(document: Document) -> Chip:
         clock_hz=model.clock_hz,
         core=core,
         links=all_to_all,
-        hbm=Hbm(hbm.bytes_per_second, hbm.latency_ns, hbm.controllers),
+        hbm=Hbm(
+            hbm.bytes_per_second,
+            hbm.latency_ns,
+            hbm.controllers,
+            hbm.stripe_bytes or 0,
+            hbm.burst_bytes,
+        ),
         overlap_exchange=model.overlap_exchange,
     )
 
@@ -151,6 +169,14 @@ def chip_document(chip: Chip) -> dict[str, object]:
     }
     if chip.chips > 1:
         links["cross_chip_permille"] = chip.links.cross_chip_permille
+    hbm: dict[str, object] = {
+        "bytes_per_second": chip.hbm.bytes_per_second,
+        "latency_ns": chip.hbm.latency_ns,
+        "controllers": chip.hbm.controllers,
+        "burst_bytes": chip.hbm.burst_bytes,
+    }
+    if chip.hbm.stripe_bytes:
+        hbm["stripe_bytes"] = chip.hbm.stripe_bytes
     return {
         "chip": chip.name,
         "chips": chip.chips,
@@ -159,11 +185,7 @@ def chip_document(chip: Chip) -> dict[str, object]:
         "reserved_bytes": chip.core.reserved_bytes,
         "clock_hz": chip.clock_hz,
         "links": links,
-        "hbm": {
-            "bytes_per_second": chip.hbm.bytes_per_second,
-            "latency_ns": chip.hbm.latency_ns,
-            "controllers": chip.hbm.controllers,
-        },
+        "hbm": hbm,
         "compute": {
             "mac_per_cycle": chip.core.mac_per_cycle,
             "vector_flop_per_cycle": chip.core.vector_flop_per_cycle,

@@ -305,3 +305,85 @@ def test_a_whole_model_takes_thousands_of_events_not_one_per_byte() -> None:
     score = simulate(program(gates, *[streamed] * 723))
     assert score.events < 130_140
     assert sum(astuple(score.split)) == score.makespan_cycles
+
+
+@pytest.mark.parametrize(
+    ("compute", "exchange", "port", "ends"),
+    [
+        # 64 B in 2 supersteps: 32 B take 2 of the port's cycles; max(4, 5 + 2) twice
+        pytest.param(10, 8, 16, 14, id="compute-is-longer"),
+        # max(10, 2 + 2) twice: the compute has time to spare
+        pytest.param(4, 20, 16, 20, id="exchange-is-longer"),
+        # 32 B at 8 B/cycle: max(5, 4 + 4) twice
+        pytest.param(8, 10, 8, 16, id="slow-port"),
+        pytest.param(0, 8, 16, 8, id="nothing-to-compute"),
+    ],
+)
+def test_reads_by_peers_take_the_sram_port_from_compute(
+    compute: int, exchange: int, port: int, ends: int
+) -> None:
+    chip = replace(
+        CHIP,
+        overlap_exchange=True,
+        core=replace(CHIP.core, sram_port_bytes_per_cycle=port),
+    )
+    payload = OptionPayload((), (), 4, 2, 0, 0, exchange_bytes=64, distribute_bytes=0)
+    total = max(compute, exchange)
+    option = replace(
+        phased(0, compute, exchange, steps=2, total=total), payload=payload
+    )
+    timed = program([None], option, chip=chip)
+    score = simulate(timed, latency=False)
+    assert score.makespan_cycles == ends
+    assert score.operators[0].contention_cycles == 0  # no preload has a part in it
+    assert simulate(timed, latency=False, contention=False).makespan_cycles == total
+
+
+def test_a_core_that_exchanges_first_is_not_disturbed() -> None:
+    payload = OptionPayload((), (), 4, 2, 0, 0, exchange_bytes=64, distribute_bytes=0)
+    serial = replace(phased(0, 10, 8, steps=2, total=18), payload=payload)
+    score = simulate(program([None], serial, chip=CHIP), latency=False)
+    assert (score.makespan_cycles, score.operators[0].stall_cycles) == (18, 0)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "stripe", "burst", "cycles"),
+    [
+        # 4 controllers of 1 B/cycle each
+        pytest.param(100, 0, 1, 25, id="evenly"),
+        pytest.param(101, 0, 1, 26, id="evenly-rounded-up"),
+        # 7 stripes of 16: rounds of 4, the busiest controller has 2 · 16
+        pytest.param(100, 16, 1, 32, id="striped"),
+        # one stripe, one controller, 10 B of its own
+        pytest.param(10, 16, 1, 10, id="one-controller-busy"),
+        # 10 B in whole bursts of 8
+        pytest.param(10, 16, 8, 16, id="whole-bursts"),
+        # 25 B each, 4 bursts of 8
+        pytest.param(100, 0, 8, 32, id="bursts-of-all"),
+        pytest.param(6400, 16, 8, 1600, id="large-and-efficient"),
+    ],
+)
+def test_stripes_and_bursts_slow_small_preloads(
+    size_bytes: int, stripe: int, burst: int, cycles: int
+) -> None:
+    chip = replace(CHIP, hbm=Hbm(4_000_000_000, 0, 4, stripe, burst))
+    planned = chip.hbm_cycles(size_bytes)
+    payload = OptionPayload((), (), 4, 1, 0, size_bytes, 0, 0)
+    streamed = replace(option(1, preload=planned, preload_bytes=1), payload=payload)
+    timed = program([0], streamed, chip=chip)
+    assert simulate(timed, latency=False).makespan_cycles == cycles + 1
+    plain = simulate(timed, latency=False, efficiency=False)
+    assert plain.makespan_cycles == planned + 1
+
+
+def test_many_small_preloads_take_longer_than_one_large() -> None:
+    chip = replace(CHIP, hbm=Hbm(4_000_000_000, 0, 4, 16, 16))
+    small = OptionPayload((), (), 4, 1, 0, 40, 0, 0)
+    large = OptionPayload((), (), 4, 1, 0, 400, 0, 0)
+    parts = [replace(option(0, preload=10, preload_bytes=1), payload=small)] * 10
+    whole = replace(option(0, preload=100, preload_bytes=10), payload=large)
+    # 40 B are 3 stripes: 16 cycles, ten times; 400 B are 25 stripes: 7 rounds of 16
+    score = simulate(program([0] * 10, *parts, chip=chip), latency=False)
+    assert score.makespan_cycles == 160
+    score = simulate(program([0], whole, chip=chip), latency=False)
+    assert score.makespan_cycles == 112

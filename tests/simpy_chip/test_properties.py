@@ -112,6 +112,38 @@ def test_without_contention_it_equals_the_planned_times(
     assert score.split.idle == 0
 
 
+@pytest.mark.parametrize("overlap", [False, True])
+@some_programs
+@given(data=st.data())
+def test_a_chip_with_everything_off_equals_the_planned_times_too(
+    data: st.DataObject, overlap: bool
+) -> None:
+    problem, plan = data.draw(plans(overlap=overlap))
+    chip = replace(CHIP, overlap_exchange=overlap, hbm=Hbm(4_000_000_000, 5, 2, 16, 8))
+    operators = tuple(
+        replace(operator, options=tuple(map(with_bytes, operator.options)))
+        for operator in problem.operators
+    )
+    problem = replace(problem, operators=operators)
+    program = program_of(problem, plan, chip)
+    off = simulate(program, contention=False, latency=False, efficiency=False)
+    planned = timeline(problem, plan)
+    assert off.makespan_cycles == planned.makespan
+    assert [o.execute_start_cycle for o in off.operators] == list(planned.execute_start)
+    assert simulate(program).makespan_cycles >= planned.makespan
+
+
+def with_bytes(option: ScheduleOption) -> ScheduleOption:
+    """Give an option what stripes, bursts and the SRAM port act on."""
+    assert option.payload is not None
+    payload = replace(
+        option.payload,
+        hbm_bytes=4 * option.preload_cycles,
+        exchange_bytes=4 * (option.exchange_cycles or 0),
+    )
+    return replace(option, payload=payload)
+
+
 @every_program
 @given(plans())
 def test_with_contention_it_is_never_faster_and_conserves_work(

@@ -191,6 +191,13 @@ def test_what_is_left_out_of_the_links_costs_nothing(tmp_path: Path) -> None:
             id="crossing with one chip",
         ),
         pytest.param(
+            "controllers: 1",
+            "controllers: 1, stripe_bytes: 64",
+            "c.yaml:10: hbm.stripe_bytes has no effect where hbm.controllers is 1; "
+            "leave it out",
+            id="stripes over one controller",
+        ),
+        pytest.param(
             "chips: 1",
             "chip: twice",
             "c.yaml:2: key 'chip' appears twice",

@@ -342,3 +342,20 @@ def test_a_plan_does_not_take_a_problem_of_another_kind_beside_it(
     assert refusal(tmp_path, bare, other) == (
         "plan.json:1: the plan is for another kind of problem than 'allocation'"
     )
+
+
+def test_sizes_of_other_dimensions_than_the_splits_are_refused(
+    tmp_path: Path, with_payload: ScheduleProblem
+) -> None:
+    file = tmp_path / "plan.json"
+    write_plan(file, with_payload, PLAN)
+    document = json.loads(file.read_text())
+    document["payload"][2]["sizes"] = {"m": 7, "n": 9}
+    file.write_text(json.dumps(document))
+    payload = read_plan(file).problem.operators[2].options[1].payload
+    assert payload is not None
+    assert payload.sizes == (("m", 7), ("n", 9))
+    document["payload"][2]["sizes"] = {"m": 7}
+    file.write_text(json.dumps(document))
+    with pytest.raises(BadInputError, match="sizes name m, must name the dimensions"):
+        read_plan(file)
