@@ -63,6 +63,16 @@ def default_path(name: str) -> Path:
     return path
 
 
+def _is_ours(marker: Path) -> bool:
+    """Whether an earlier run wrote this file, so that its results may be replaced."""
+    try:
+        about = json.loads(marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    written = about.get("versions") if isinstance(about, dict) else None
+    return isinstance(written, dict) and "elkhound" in written
+
+
 class RunDir:
     """Writes a comparison into its directory as methods finish.
 
@@ -89,7 +99,7 @@ class RunDir:
         path = self.path
         if path.exists() and not path.is_dir():
             raise BadInputError("is a file", code="unwritable", where=str(path))
-        if path.is_dir() and any(path.iterdir()) and not (path / MARKER).is_file():
+        if path.is_dir() and any(path.iterdir()) and not _is_ours(path / MARKER):
             raise BadInputError(
                 "is not empty and not a run directory",
                 code="foreign-directory",

@@ -23,7 +23,8 @@ def command(as_json: bool) -> None:
 
     chips = [load_chip(name) for name in chip_names()]
     if as_json:
-        click.echo(json.dumps([chip_document(chip) for chip in chips], indent=2))
+        documents = [chip_document(chip) for chip in chips]
+        click.echo(json.dumps({"chips": documents}, indent=2))
         return
     for chip in chips:
         click.echo(

@@ -22,4 +22,7 @@ def command(as_json: bool) -> None:
     from elkhound.model.workloads import workload_names
 
     names = list(workload_names())
-    click.echo(json.dumps(names, indent=2) if as_json else "\n".join(names))
+    if as_json:
+        click.echo(json.dumps({"workloads": names}, indent=2))
+        return
+    click.echo("\n".join(names))

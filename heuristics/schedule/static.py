@@ -43,6 +43,8 @@ class Static:
         statistics: dict[str, int | float | str] = {"splits": len(search.tried)}
         if search.plan is not None:
             statistics["execute_space_bytes"] = search.execute_space_bytes
+        elif fits_alone(problem):
+            statistics["reason"] = "no split tried leaves every operator its room"
         return schedule_result(
             self.name, problem, search.plan, limits, clock, statistics
         )

@@ -197,9 +197,9 @@ def test_import_lists_operators(say: Say) -> None:
 def test_lists_can_be_read_by_programs(say: Say) -> None:
     methods = json.loads(say("methods", "--json").out)
     assert methods["schedule"]["milp"]["settings"]["backend"] == ["highs", "cbc"]
-    chips = json.loads(say("chips", "--json").out)
+    chips = json.loads(say("chips", "--json").out)["chips"]
     assert "toy-8" in [chip["chip"] for chip in chips]
-    assert "llama-2-13b" in json.loads(say("workloads", "--json").out)
+    assert "llama-2-13b" in json.loads(say("workloads", "--json").out)["workloads"]
     assert "schedule" in json.loads(say("schema").out)
     schema = json.loads(say("schema", "allocation").out)
     assert "capacity_bytes" in schema["properties"]

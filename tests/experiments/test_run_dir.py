@@ -107,6 +107,16 @@ def test_a_foreign_directory_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+@pytest.mark.parametrize("text", ["{}", "[]", "not JSON", '{"versions": 3}'])
+def test_somebody_elses_configuration_is_left_alone(tmp_path: Path, text: str) -> None:
+    (tmp_path / "configuration.json").write_text(text)
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "garden.txt").write_text("mine")
+    with pytest.raises(BadInputError, match="is not empty and not a run directory"):
+        RunDir(tmp_path)
+    assert (tmp_path / "plans" / "garden.txt").read_text() == "mine"
+
+
 def test_a_file_is_no_run_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInputError, match="is a file"):
