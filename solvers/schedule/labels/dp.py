@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 
 from elkhound.model.limits import Limits
-from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.result import (
+    Bound,
+    BoundKind,
+    OrderClass,
+    Result,
+    Status,
+    own_version,
+)
 from elkhound.model.schedule import Schedule, ScheduleProblem
 from elkhound.solvers.backends.stopwatch import Stopwatch
 from elkhound.solvers.schedule.bounds import best_bounds
@@ -66,7 +72,7 @@ class LabelDp:
             Status.UNKNOWN,
             order=self.order,
             seed=limits.seed,
-            version=f"elkhound {version('elkhound')}",
+            version=own_version(),
         )
         if misfit(problem) is not None:
             return report(unsolved, stopwatch, infeasible=True)
