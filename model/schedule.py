@@ -274,9 +274,3 @@ class Schedule:
 
     gates: tuple[int | None, ...]
     options: tuple[int, ...]
-
-    @property
-    def preload_order(self) -> tuple[int, ...]:
-        """Operators in the order of their preloads: by (g_j, j)."""
-        gated = [(gate, j) for j, gate in enumerate(self.gates) if gate is not None]
-        return tuple(j for _, j in sorted(gated))
