@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from elkhound.model.schedule import Contention, ScheduleProblem
 from elkhound.solvers.backends.scaling import FLOAT_LIMIT, Unit, unit_for
-from elkhound.solvers.schedule.reduce import own_bytes, stretched_cycles
+from elkhound.solvers.schedule.reduce import stretched_cycles
 
 PLAIN_SUM_LIMIT = 2**28
 """Ticks from which an operator's options are not summed plainly but in steps."""
@@ -76,7 +76,7 @@ def amounts_of(problem: ScheduleProblem, *, for_floats: bool = False) -> Amounts
     already where the whole schedule could reach `FLOAT_LIMIT`.
     """
     operators = problem.operators
-    own = [[own_bytes(o) for o in p.options] for p in operators]
+    own = [[o.own_bytes for o in p.options] for p in operators]
     preload = [[o.preload_bytes for o in p.options] for p in operators]
     h = [[o.preload_cycles for o in p.options] for p in operators]
     y = [[o.preload_link_cycles for o in p.options] for p in operators]

@@ -7,7 +7,7 @@ from elkhound.model.schedule import ScheduleProblem
 from elkhound.solvers.schedule.ideal import Ideal, ideal_bound
 from elkhound.solvers.schedule.minima import minima_of
 from elkhound.solvers.schedule.path import path_bound, roofline_bound
-from elkhound.solvers.schedule.reduce import misfit, reduce
+from elkhound.solvers.schedule.reduce import reduce
 from elkhound.solvers.schedule.renewal import renewal_bound
 
 __all__ = ["Ideal", "best_bounds"]
@@ -20,7 +20,7 @@ def best_bounds(problem: ScheduleProblem) -> tuple[Bound, ...]:
     schedule; the identity renewal bound, which sees more of the SRAM, for identity
     order only. Empty for a problem without a plan.
     """
-    if misfit(problem) is not None:
+    if problem.misfit is not None:
         return ()
     problem = reduce(problem).problem
     minima = minima_of(problem)

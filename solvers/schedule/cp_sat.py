@@ -22,7 +22,7 @@ from elkhound.solvers.schedule.incumbent import (
     one_by_one,
     warm_start,
 )
-from elkhound.solvers.schedule.reduce import Reduced, misfit, reduce
+from elkhound.solvers.schedule.reduce import Reduced, reduce
 from elkhound.solvers.schedule.replay import replay
 from elkhound.solvers.schedule.report import report
 
@@ -61,7 +61,7 @@ class CpSat:
             seed=limits.seed,
             version=cp_sat.VERSION,
         )
-        if misfit(problem) is not None:
+        if problem.misfit is not None:
             return report(unsolved, stopwatch, infeasible=True)
         try:
             start = start or one_by_one(problem)
@@ -81,7 +81,7 @@ class CpSat:
         if answer.solution:
             found = _read(problem, reduced, amounts, model, answer)
         if answer.status is Status.INFEASIBLE and amounts.exact:
-            # Every operator fits by itself (`misfit`), and so does the start.
+            # Every operator fits by itself (`ScheduleProblem.misfit`), and so does the start.
             raise ContradictionError(
                 f"{self.name}: CP-SAT calls a problem infeasible that has a plan"
             )

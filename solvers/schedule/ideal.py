@@ -17,7 +17,7 @@ from elkhound.model.result import (
 from elkhound.model.schedule import Schedule, ScheduleOperator, ScheduleProblem
 from elkhound.solvers.backends.stopwatch import Stopwatch
 from elkhound.solvers.schedule.minima import minima_of
-from elkhound.solvers.schedule.reduce import misfit, reduce
+from elkhound.solvers.schedule.reduce import reduce
 from elkhound.solvers.schedule.report import report
 
 IntArray = npt.NDArray[np.int64]
@@ -62,7 +62,7 @@ class Ideal:
             seed=limits.seed,
             version=own_version(),
         )
-        if misfit(problem) is not None:
+        if problem.misfit is not None:
             return report(unsolved, stopwatch, infeasible=True)
         value = ideal_bound(reduce(problem).problem)
         bound = Bound(value, BoundKind.IDEAL, free, problem.contention)

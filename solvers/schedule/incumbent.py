@@ -8,7 +8,6 @@ from elkhound.model.limits import Limits
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import Schedule, ScheduleProblem
 from elkhound.model.timing import fits, timeline
-from elkhound.solvers.schedule.reduce import own_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +39,13 @@ def warm_start(
 def one_by_one(problem: ScheduleProblem) -> Incumbent:
     """Return the plan that overlaps nothing: every preload just before its execute.
 
-    It belongs to every order class and fits if every operator does (`misfit`). Each
+    It belongs to every order class and fits if every operator does (`ScheduleProblem.misfit`). Each
     takes the fitting option with the least h + t.
     """
     options = []
     for operator in problem.operators:
         room = problem.sram_bytes - operator.resident_bytes
-        fitting = (q for q, o in enumerate(operator.options) if own_bytes(o) <= room)
+        fitting = (q for q, o in enumerate(operator.options) if o.own_bytes <= room)
         options.append(
             min(
                 fitting,

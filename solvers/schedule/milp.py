@@ -24,7 +24,7 @@ from elkhound.solvers.schedule.incumbent import (
     warm_start,
 )
 from elkhound.solvers.schedule.phase_model import PhaseModel
-from elkhound.solvers.schedule.reduce import Reduced, misfit, reduce
+from elkhound.solvers.schedule.reduce import Reduced, reduce
 from elkhound.solvers.schedule.report import report
 
 FREE = OrderClass.free()
@@ -73,7 +73,7 @@ class Milp:
             seed=limits.seed,
             version=pulp.versions()[self.backend],
         )
-        if misfit(problem) is not None:
+        if problem.misfit is not None:
             return report(unsolved, stopwatch, infeasible=True)
         start = start or one_by_one(problem)
         reduced = reduce(problem, start.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import add
 
 from elkhound.model.schedule import Contention, ScheduleProblem
 from elkhound.solvers.schedule.reduce import stretched_cycles
@@ -21,21 +22,30 @@ class Minima:
         ``stretch``, t under the other rules.
     h : tuple of int
         Preload; 0 for operators that stream nothing.
+    ht, hs : tuple of int
+        Preload and execute one after the other, h + t and h + s of one option.
     """
 
     t: tuple[int, ...]
     s: tuple[int, ...]
     h: tuple[int, ...]
+    ht: tuple[int, ...]
+    hs: tuple[int, ...]
 
 
 def minima_of(problem: ScheduleProblem) -> Minima:
     """Return the least cycles of a problem whose options all fit (`reduce`)."""
-    operators = problem.operators
-    t = tuple(min(o.execute_cycles for o in p.options) for p in operators)
-    s = t
-    if problem.contention is Contention.STRETCH:
-        s = tuple(
-            min(stretched_cycles(problem, o) for o in p.options) for p in operators
-        )
-    h = tuple(min(o.preload_cycles for o in p.options) for p in operators)
-    return Minima(t, s, h)
+    stretch = problem.contention is Contention.STRETCH
+    t, s, h, ht, hs = [], [], [], [], []
+    for operator in problem.operators:
+        plain = [o.execute_cycles for o in operator.options]
+        slow = plain
+        if stretch:
+            slow = [stretched_cycles(problem, o) for o in operator.options]
+        preload = [o.preload_cycles for o in operator.options]
+        t.append(min(plain))
+        s.append(min(slow))
+        h.append(min(preload))
+        ht.append(min(map(add, preload, plain)))
+        hs.append(min(map(add, preload, slow)))
+    return Minima(tuple(t), tuple(s), tuple(h), tuple(ht), tuple(hs))

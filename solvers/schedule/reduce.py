@@ -12,7 +12,6 @@ from elkhound.model.result import OrderClass
 from elkhound.model.schedule import (
     Contention,
     Schedule,
-    ScheduleOperator,
     ScheduleOption,
     ScheduleProblem,
 )
@@ -65,15 +64,6 @@ class Reduced:
         return Schedule(plan.gates, tuple(options))
 
 
-def own_bytes(option: ScheduleOption) -> int:
-    """Return what the operator itself takes at its step: max(execute, preload).
-
-    Both SRAM rows of a step hold the same outstanding preloads, so one row with the
-    larger of the two says the same.
-    """
-    return max(option.execute_bytes, option.preload_bytes)
-
-
 def stretched_cycles(problem: ScheduleProblem, option: ScheduleOption) -> int:
     """Return t + ⌈σX⌉."""
     return stretched(
@@ -81,18 +71,6 @@ def stretched_cycles(problem: ScheduleProblem, option: ScheduleOption) -> int:
         option.execute_link_cycles,
         problem.link_stretch_permille,
     )
-
-
-def misfit(problem: ScheduleProblem) -> ScheduleOperator | None:
-    """Return the first operator that fits in no option, which proves infeasibility.
-
-    If there is none, issuing every preload just before its own execute is a plan.
-    """
-    for operator in problem.operators:
-        least = min(own_bytes(option) for option in operator.options)
-        if least + operator.resident_bytes > problem.sram_bytes:
-            return operator
-    return None
 
 
 def reduce(problem: ScheduleProblem, horizon: int | None = None) -> Reduced:
@@ -106,7 +84,7 @@ def reduce(problem: ScheduleProblem, horizon: int | None = None) -> Reduced:
     * ``charge``: t, X and Y.
 
     Times and SRAM of a plan are monotone in each, so b can be replaced by a. Of equal
-    options the first is kept. Every operator must have a fitting option (`misfit`).
+    options the first is kept. Every operator must have a fitting option (`ScheduleProblem.misfit`).
 
     Parameters
     ----------
@@ -162,7 +140,7 @@ def _in_time(reduced: Reduced, horizon: int) -> Reduced:
 
 
 def _key(problem: ScheduleProblem, option: ScheduleOption) -> tuple[int, ...]:
-    common = (own_bytes(option), option.preload_bytes, option.preload_cycles)
+    common = (option.own_bytes, option.preload_bytes, option.preload_cycles)
     if problem.contention is Contention.NONE:
         return (*common, option.execute_cycles)
     if problem.contention is Contention.STRETCH:
@@ -206,7 +184,7 @@ def earliest_gates(
     """
     together = order == OrderClass.identity()
     least_own = [
-        min(own_bytes(option) for option in operator.options) + operator.resident_bytes
+        min(option.own_bytes for option in operator.options) + operator.resident_bytes
         for operator in problem.operators
     ]
     least_preload = [

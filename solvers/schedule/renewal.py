@@ -18,7 +18,7 @@ def renewal_bound(problem: ScheduleProblem, minima: Minima, order: OrderClass) -
     rules than ``stretch``: all streaming operators), S[0] < S[1] < … . If no preload
     of S is outstanding during E_{S[a−1]}, everything from S[a] on is issued after it:
     the schedule *renews*, only the clock is carried. Call a such a node, F(a) the
-    least start of E_{S[a−1]}; F(0) = 0 at time 0.
+    least end of E_{S[a−1]}; F(0) = 0 at time 0.
 
     Between node a and the next one, b + 1, let g be the least gate of S[a], S[a+1], …,
     S[a−1] < g ≤ S[a]. Executes before g take ≥ t. Each E_l from g up to S[b] − 1 has a
@@ -26,15 +26,17 @@ def renewal_bound(problem: ScheduleProblem, minima: Minima, order: OrderClass) -
     last E_{S[x]}, x < b, from being a node. So each takes ≥ s. E_{S[x]} starts after
     P_a … P_x, which share one HBM from the start of E_g on, and P_x starts no earlier
     than the end of E_{γ−1}, γ the earliest gate of P_x or of any later preload. These
-    releases rise with x, and so first come, first served ends soonest:
+    releases rise with x, and so first come, first served ends soonest. P_x and E_{S[x]}
+    have the same option, so that the two together take ≥ hs, the least h + s:
 
-        R = T0 = F(a) + t(S[a−1] … g−1); for x = a … b:
-        R = max(R, end of E_{γ_x − 1}) + h_x,
-        start of E_{S[x]} = max(previous start + s in between, R, Σ_{j≤S[x]} h_j).
+        R = T0 = F(a) + t(S[a−1]+1 … g−1); for x = a … b:
+        R = max(R, end of E_{γ_x − 1}),
+        end of E_{S[x]} = max(previous end + s in between, R + hs, Σ_{j≤S[x]} h_j + s),
+        R = R + h_x.
 
-    F(b+1) is the least start of E_{S[b]} over all (a, g); the bound is F(M) plus t of
-    the last operator of S and all after it. Every step is monotone in its inputs, so
-    that by induction F is never above the truth.
+    F(b+1) is the least end of E_{S[b]}, its s replaced by t, over all (a, g); the bound
+    is F(M) plus t of all after the last operator of S. Every step is monotone in its
+    inputs, so that by induction F is never above the truth.
     """
     marked = marked_operators(problem)
     released = monotone_gates(problem, order, marked)
@@ -46,10 +48,10 @@ def renewal_bound(problem: ScheduleProblem, minima: Minima, order: OrderClass) -
             continue
         first = marked[a - 1] + 1 if a else 0
         for gate in range(max(first, released[a]), marked[a] + 1):
-            for b, start in segments.starts(a, gate, begin):
+            for b, end in segments.ends(a, gate, begin):
                 known = least[b + 1]
-                least[b + 1] = start if known is None else min(known, start)
-    last = marked[-1] if marked else 0
+                least[b + 1] = end if known is None else min(known, end)
+    last = marked[-1] + 1 if marked else 0
     return (least[-1] or 0) + sum(minima.t[last:])
 
 
@@ -79,32 +81,33 @@ class _Segments:
     def __init__(
         self, minima: Minima, marked: tuple[int, ...], released: tuple[int, ...]
     ) -> None:
-        self.h = minima.h
+        self.minima = minima
         self.marked = marked
         self.released = released
         self.loaded = list(accumulate(minima.h, initial=0))
         self.plain = list(accumulate(minima.t, initial=0))
         self.stretched = list(accumulate(minima.s, initial=0))
 
-    def starts(self, a: int, gate: int, begin: int) -> list[tuple[int, int]]:
-        """Return (b, least start of E_{S[b]}) for every b ≥ a, with this least gate."""
-        stretched = self.stretched
-        origin = self.marked[a - 1] if a else 0
+    def ends(self, a: int, gate: int, begin: int) -> list[tuple[int, int]]:
+        """Return (b, least end of E_{S[b]}) for every b ≥ a, with this least gate."""
+        minima, stretched = self.minima, self.stretched
+        origin = self.marked[a - 1] + 1 if a else 0
         at = begin + self.plain[gate] - self.plain[origin]
         hbm_free = at
-        steps, times = [gate], [at]
-        starts = []
+        steps, times = [gate], [at]  # times[n]: start of E_{steps[n]}
+        ends = []
         for x in range(a, len(self.marked)):
             last = self.released[x] - 1  # P_x waits for the end of this execute
             if last >= gate:
-                k = bisect_right(steps, last) - 1
+                k = bisect_right(steps, last + 1) - 1
                 end = times[k] + stretched[last + 1] - stretched[steps[k]]
                 hbm_free = max(hbm_free, end)
             step = self.marked[x]
-            hbm_free += self.h[step]
-            work_done = at + stretched[step] - stretched[steps[-1]]
-            at = max(work_done, hbm_free, self.loaded[step + 1])
-            steps.append(step)
+            start = times[-1] + stretched[step] - stretched[steps[-1]]
+            start = max(start, self.loaded[step + 1])
+            ends.append((x, max(start + minima.t[step], hbm_free + minima.ht[step])))
+            at = max(start + minima.s[step], hbm_free + minima.hs[step])
+            hbm_free += minima.h[step]
+            steps.append(step + 1)
             times.append(at)
-            starts.append((x, at))
-        return starts
+        return ends

@@ -15,7 +15,7 @@ from elkhound.model.schedule import (
     ScheduleOption,
     ScheduleProblem,
 )
-from elkhound.solvers.schedule.reduce import own_bytes, stretched_cycles
+from elkhound.solvers.schedule.reduce import stretched_cycles
 
 IntArray = npt.NDArray[np.int64]
 
@@ -244,7 +244,7 @@ def _preload_class(
         s = np.array([stretched_cycles(problem, o) for o in ranked], dtype=np.int64)
     return PreloadClass(
         *state,
-        own_bytes=np.array([own_bytes(o) for o in ranked], dtype=np.int64),
+        own_bytes=np.array([o.own_bytes for o in ranked], dtype=np.int64),
         fastest_t=np.minimum.accumulate(t),
         fastest_s=np.minimum.accumulate(s),
         t=t,

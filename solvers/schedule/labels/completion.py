@@ -21,25 +21,26 @@ NEVER = 1 << 50  # later than any schedule ends
 class Completion:
     """Bounds on the time from EE_{i−1} to the end, over all that may follow a label.
 
-    Symbols are those of `renewal.py`: S the marked operators, t, s, h the least over
-    an operator's options. Read backwards, G(a) is the least time from the start of
-    E_{S[a−1]}, with nothing of S outstanding, to the end, and Z(i) the least time from
-    EE_{i−1}, with nothing of S outstanding: t up to a gate, a segment, then G.
+    Symbols are those of `renewal.py`: S the marked operators, t, s, h, ht, hs the least
+    over an operator's options. Read backwards, Z(i) is the least time from EE_{i−1},
+    with nothing of S outstanding: t up to a gate, then a segment to the end of an
+    unstretched E_{S[b]}, then Z again.
 
     Let k preloads be issued before E_i, and lag = R − EE_{i−1} ≥ 0.
 
     * Always: P_k, P_{k+1}, … follow R, so that
-      rest ≥ lag + max_{m≥k} h_k + … + h_m + t(E_m …).
+      rest ≥ lag + max_{m≥k} h_k + … + h_{m−1} + ht_m + t(after E_m).
     * Nothing of S outstanding: rest ≥ Z(i).
     * Something of S outstanding, the last of it E_{S[a−1]}: the next node is b + 1 for
       some b ≥ a − 1, and everything before E_{S[b]} is stretched, so that
 
-          rest ≥ s(E_i … E_{S[b]−1}) + G(b+1)  and
-          rest ≥ lag + max_m h_k + … + h_m + s(E_m … E_{S[b]−1}) + G(b+1)
+          rest ≥ s(E_i … E_{S[b]−1}) + t_{S[b]} + Z(S[b]+1)  and
+          rest ≥ lag + max_m h_k + … + hs_m + s(after E_m … E_{S[b]−1}) + t_{S[b]} + …
 
       over the m of S from S[a], or S[a−1] if P_{S[a−1]} was the last to be issued, to
-      S[b]. Each row is bounded by its minimum over b. Where classes of outstanding
-      preloads are known to be slower than the least, the difference adds to the first.
+      S[b]; m = S[b] takes ht alone, and S[a−1], already issued, s or t. Each row is
+      bounded by its minimum over b. Where classes of outstanding preloads are known to
+      be slower than the least, the difference adds to the first.
 
     Parameters
     ----------
@@ -94,8 +95,8 @@ def completion(problem: ScheduleProblem) -> Completion:
     options.
     """
     least = _Least(problem)
-    after, idle = _renewals(least)
-    work, chain = _busy(least, after)
+    idle = _idle(least)
+    work, chain = _busy(least, idle)
     steps = np.arange(least.count + 1)
     return Completion(
         _paths(least),
@@ -116,18 +117,20 @@ class _Least:
         marked = marked_operators(problem)
         self.count = len(minima.t)
         self.t = np.array(minima.t, dtype=np.int64)
+        self.s = np.array(minima.s, dtype=np.int64)
         self.h = np.array(minima.h, dtype=np.int64)
+        self.ht = np.array(minima.ht, dtype=np.int64)
+        self.hs = np.array(minima.hs, dtype=np.int64)
         self.plain = _sums(self.t)
-        self.stretched = _sums(np.array(minima.s, dtype=np.int64))
+        self.stretched = _sums(self.s)
         self.marked = np.array(marked, dtype=np.int64)
         self.streaming = np.array(problem.streaming, dtype=np.int64)
         self.loaded = _sums(self.h[self.streaming])  # by k
         identity = OrderClass.identity()
         self.released = monotone_gates(problem, identity, marked)
-        places = np.searchsorted(self.streaming, self.marked)
-        self.place = places  # of each marked operator among the streaming ones
+        self.place = np.searchsorted(self.streaming, self.marked)  # k of each marked
         ks = np.arange(len(self.streaming) + 1)
-        self.marked_issued = np.searchsorted(places, ks, side="left")
+        self.marked_issued = np.searchsorted(self.place, ks, side="left")
 
 
 def _sums(values: IntArray) -> IntArray:
@@ -135,35 +138,33 @@ def _sums(values: IntArray) -> IntArray:
 
 
 def _paths(least: _Least) -> IntArray:
-    """Return by k: max_{m≥k} h_k + … + h_m + t(E_m …)."""
-    ends = least.loaded[1:] + least.plain[-1] - least.plain[least.streaming]
+    """Return by k: max_{m≥k} h_k + … + h_{m−1} + ht_m + t(after E_m)."""
+    steps = least.streaming
+    ends = (
+        least.loaded[:-1] + least.ht[steps] + least.plain[-1] - least.plain[steps + 1]
+    )
     latest = np.maximum.accumulate(ends[::-1])[::-1] - least.loaded[:-1]
     return np.append(latest, 0)
 
 
-def _renewals(least: _Least) -> tuple[IntArray, IntArray]:
-    """Return G by node and Z by step; both are filled from the end."""
-    marked, plain = least.marked, least.plain
-    after = np.zeros(len(marked) + 1, dtype=np.int64)
-    idle = plain[-1] - plain
+def _idle(least: _Least) -> IntArray:
+    """Return Z by step, filled from the end."""
+    marked = least.marked
+    idle: IntArray = least.plain[-1] - least.plain
     segments = _segments(least)
-    for a in range(len(marked), -1, -1):
-        low = int(marked[a - 1]) + 1 if a else 0
-        if a < len(marked):
-            best = NEVER
-            for i in range(int(marked[a]), low - 1, -1):
-                best += int(least.t[i])
-                if i >= least.released[a]:
-                    starts = segments[a, i]
-                    best = min(best, int((starts + after[a + 1 :]).min()))
-                idle[i] = best
-        if a:
-            after[a] = least.t[low - 1] + idle[low]
-    return after, idle
+    for a in reversed(range(len(marked))):
+        after = idle[marked[a:] + 1]
+        best = NEVER
+        for i in range(int(marked[a]), int(marked[a - 1]) if a else -1, -1):
+            best += int(least.t[i])
+            if i >= least.released[a]:
+                best = min(best, int((segments[a, i] + after).min()))
+            idle[i] = best
+    return idle
 
 
 def _segments(least: _Least) -> dict[tuple[int, int], IntArray]:
-    """Return by (a, gate): time from the gate to the start of E_{S[b]}, for b ≥ a.
+    """Return by (a, gate): time from the gate to the end of E_{S[b]}, for b ≥ a.
 
     The recursion of `renewal.py`, over all pairs of node and gate at once.
     """
@@ -177,41 +178,51 @@ def _segments(least: _Least) -> dict[tuple[int, int], IntArray]:
     ]
     node = np.array([a for a, _ in pairs], dtype=np.int64)
     gate = np.array([g for _, g in pairs], dtype=np.int64)
-    starts = np.zeros((len(pairs), len(marked)), dtype=np.int64)
+    ends = np.zeros((len(pairs), len(marked)), dtype=np.int64)
+    at = np.zeros_like(ends)  # ends of stretched executes
     hbm_free = np.zeros(len(pairs), dtype=np.int64)
-    at, counted = np.zeros_like(hbm_free), stretched[gate]
+    done, counted = np.zeros_like(hbm_free), stretched[gate]
     for x, step in enumerate(marked):
         live = int(np.searchsorted(node, x, side="right"))
-        last = released[x] - 1  # P_x waits for the end of this execute
-        done = int(np.searchsorted(marked, last, side="right")) - 1
-        end = stretched[last + 1] - stretched[gate[:live]]
-        if done >= 0:
-            from_marked = starts[:live, done] + stretched[last + 1]
-            from_marked -= stretched[marked[done]]
-            end = np.where(node[:live] <= done, from_marked, end)
-        hbm_free[:live] = np.maximum(hbm_free[:live], np.maximum(end, 0))
-        hbm_free[:live] += least.h[step]
-        work = at[:live] + stretched[step] - counted[:live]
-        at[:live] = np.maximum(work, hbm_free[:live])
-        counted[:live] = stretched[step]
-        starts[:live, x] = at[:live]
-    return {pair: starts[row, pair[0] :] for row, pair in enumerate(pairs)}
+        last = released[x]  # P_x waits for the start of this execute
+        passed = int(np.searchsorted(marked, last, side="left")) - 1
+        end = stretched[last] - stretched[gate[:live]]
+        if passed >= 0:
+            from_marked = at[:live, passed] + stretched[last]
+            from_marked -= stretched[marked[passed] + 1]
+            end = np.where(node[:live] <= passed, from_marked, end)
+        free = np.maximum(hbm_free[:live], np.maximum(end, 0))
+        start = done[:live] + stretched[step] - counted[:live]
+        ends[:live, x] = np.maximum(start + least.t[step], free + least.ht[step])
+        at[:live, x] = np.maximum(start + least.s[step], free + least.hs[step])
+        hbm_free[:live] = free + least.h[step]
+        done[:live] = at[:live, x]
+        counted[:live] = stretched[step + 1]
+    return {pair: ends[row, pair[0] :] for row, pair in enumerate(pairs)}
 
 
-def _busy(least: _Least, after: IntArray) -> tuple[IntArray, IntArray]:
+def _busy(least: _Least, idle: IntArray) -> tuple[IntArray, IntArray]:
     """Return by k the minima over the next node, with something outstanding."""
-    marked, streaming = least.marked, least.streaming
-    before = least.stretched[marked]
-    work = np.full(len(streaming) + 1, NEVER, dtype=np.int64)
-    chain = np.full(len(streaming) + 1, -NEVER, dtype=np.int64)
-    for k in range(1, len(streaming) + 1):
+    marked, count = least.marked, len(least.streaming) + 1
+    work = np.full(count, NEVER, dtype=np.int64)
+    chain = np.full(count, -NEVER, dtype=np.int64)
+    before, past = least.stretched[marked], least.stretched[marked + 1]
+    after = idle[marked + 1]
+    for k in range(1, count):
         a = int(least.marked_issued[k])
         if a == 0:
             continue  # nothing of S can be outstanding
-        work[k] = (before[a - 1 :] + after[a:]).min()
-        delivered = least.loaded[least.place[a - 1 :] + 1] - least.loaded[k]
-        if least.place[a - 1] != k - 1:
-            delivered[0] = -NEVER
-        chained = np.maximum.accumulate(delivered - before[a - 1 :])
-        chain[k] = (chained + before[a - 1 :] + after[a:]).min()
+        nodes = slice(a - 1, None)
+        steps = marked[nodes]
+        work[k] = (before[nodes] + least.t[steps] + after[nodes]).min()
+        delivered = least.loaded[least.place[nodes]] - least.loaded[k]
+        stretched = delivered + least.hs[steps] - past[nodes]
+        plain = delivered + least.ht[steps]
+        issued_last = least.place[a - 1] == k - 1
+        stretched[0] = -before[a - 1] if issued_last else -NEVER
+        plain[0] = least.t[steps[0]] if issued_last else -NEVER
+        chained = np.maximum.accumulate(stretched)
+        via = np.full(len(steps), -NEVER, dtype=np.int64)
+        via[1:] = chained[:-1] + before[nodes][1:] + least.t[steps[1:]]
+        chain[k] = (np.maximum(via, plain) + after[nodes]).min()
     return work, chain

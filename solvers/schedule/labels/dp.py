@@ -39,7 +39,7 @@ from elkhound.solvers.schedule.labels.search import (
     Trim,
 )
 from elkhound.solvers.schedule.labels.stage import MASK_BITS
-from elkhound.solvers.schedule.reduce import misfit, reduce
+from elkhound.solvers.schedule.reduce import reduce
 from elkhound.solvers.schedule.report import report
 
 IDENTITY = OrderClass.identity()
@@ -74,7 +74,7 @@ class LabelDp:
             seed=limits.seed,
             version=own_version(),
         )
-        if misfit(problem) is not None:
+        if problem.misfit is not None:
             return report(unsolved, stopwatch, infeasible=True)
         run = _Run(problem, limits, stopwatch)
         run.improve()

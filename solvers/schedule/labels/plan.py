@@ -11,7 +11,7 @@ from elkhound.model.schedule import (
 from elkhound.solvers.schedule.incumbent import Incumbent, evaluate
 from elkhound.solvers.schedule.labels.classes import Classes, PreloadClass, state_of
 from elkhound.solvers.schedule.labels.search import Choice
-from elkhound.solvers.schedule.reduce import own_bytes, stretched_cycles
+from elkhound.solvers.schedule.reduce import stretched_cycles
 
 
 def realise(problem: ScheduleProblem, classes: Classes, choice: Choice) -> Incumbent:
@@ -93,7 +93,7 @@ def _fastest(
     members = [
         (cycles(option), option.preload_cycles, option.preload_bytes, q)
         for q, option in enumerate(problem.operators[i].options)
-        if own_bytes(option) <= room
+        if option.own_bytes <= room
         and all(a <= b for a, b in zip(state_of(rule, option), corner, strict=True))
     ]
     return min(members)[-1]
