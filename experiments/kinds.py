@@ -99,28 +99,20 @@ class ScheduleKind(Kind[ScheduleProblem, Schedule]):
     default_methods = methods.SCHEDULE_DEFAULTS
 
     def require_feasible(self, problem: ScheduleProblem) -> None:
-        """Check that every operator fits alone.
-
-        That is enough: with g_j = j for all, nothing is outstanding beside E_i, so
-        max(execute_bytes_i, preload_bytes_i) + r_i ≤ C is all that SRAM asks.
-        """
-        needs = [
-            operator.resident_bytes
-            + min(max(o.execute_bytes, o.preload_bytes) for o in operator.options)
-            for operator in problem.operators
-        ]
-        if max(needs) <= problem.sram_bytes:
+        """Check that every operator fits alone, which is enough for a plan."""
+        misfit = problem.misfit
+        if misfit is None:
             return
-        first = next(i for i, need in enumerate(needs) if need > problem.sram_bytes)
+        enough = max(operator.least_bytes for operator in problem.operators)
         raise InfeasibleError(
-            f"operator {problem.operators[first].name}: its smallest option needs "
-            f"{needs[first]} B per core, {problem.sram_bytes} B are usable; the "
-            f"smallest capacity that works for all operators is {max(needs)} B",
+            f"operator {misfit.name}: its smallest option needs "
+            f"{misfit.least_bytes} B per core, {problem.sram_bytes} B are usable; the "
+            f"smallest capacity that works for all operators is {enough} B",
             code="sram-too-small",
             where=problem.name,
-            needed_bytes=needs[first],
+            needed_bytes=misfit.least_bytes,
             available_bytes=problem.sram_bytes,
-            smallest_capacity_bytes=max(needs),
+            smallest_capacity_bytes=enough,
         )
 
     def judge(self, problem: ScheduleProblem, plan: Schedule) -> Judgement:

@@ -62,7 +62,7 @@ def schedule_result(
     UNKNOWN else.
     """
     if plan is None:
-        status = Status.UNKNOWN if fits_alone(problem) else Status.INFEASIBLE
+        status = Status.UNKNOWN if problem.misfit is None else Status.INFEASIBLE
         return Result(
             method=method,
             status=status,
@@ -85,16 +85,6 @@ def schedule_result(
         cpu_seconds=clock.cpu_seconds,
         version=own_version(),
         statistics=statistics,
-    )
-
-
-def fits_alone(problem: ScheduleProblem) -> bool:
-    """Whether every operator fits beside its resident bytes, with no preload."""
-    return all(
-        min(max(o.execute_bytes, o.preload_bytes) for o in operator.options)
-        + operator.resident_bytes
-        <= problem.sram_bytes
-        for operator in problem.operators
     )
 
 

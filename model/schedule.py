@@ -163,6 +163,14 @@ class ScheduleOption:
             )
 
     @property
+    def own_bytes(self) -> int:
+        """What the operator itself takes of its step, per core.
+
+        The larger of its two SRAM rows: both hold the same outstanding preloads.
+        """
+        return max(self.execute_bytes, self.preload_bytes)
+
+    @property
     def streams(self) -> bool:
         """Whether this option has anything to preload."""
         return self.preload_bytes > 0 or self.preload_cycles > 0
@@ -201,6 +209,11 @@ class ScheduleOperator:
             raise ValueError(
                 f"operator {self.name}: some options preload and some do not"
             )
+
+    @property
+    def least_bytes(self) -> int:
+        """SRAM per core without which it cannot run, resident activations included."""
+        return self.resident_bytes + min(option.own_bytes for option in self.options)
 
     @property
     def streams(self) -> bool:
@@ -253,6 +266,18 @@ class ScheduleProblem:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"operators: two are called {twice}")
+
+    @property
+    def misfit(self) -> ScheduleOperator | None:
+        """The first operator that fits in no option; None if there is a plan.
+
+        A plan exists if and only if every operator fits alone: then issuing each
+        preload just before its own execute is one.
+        """
+        for operator in self.operators:
+            if operator.least_bytes > self.sram_bytes:
+                return operator
+        return None
 
     @property
     def streaming(self) -> tuple[int, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from elkhound.heuristics.outcome import Clock, fits_alone, schedule_result
-from elkhound.heuristics.schedule.shapes import fastest_first, own_bytes, shape_numbers
+from elkhound.heuristics.outcome import Clock, schedule_result
+from elkhound.heuristics.schedule.shapes import fastest_first, shape_numbers
 from elkhound.model.limits import Limits
 from elkhound.model.result import Result
 from elkhound.model.schedule import Schedule, ScheduleProblem
@@ -25,7 +25,7 @@ class Basic:
     ) -> Result[Schedule]:
         """Return the one plan of this rule; it exists if any plan does."""
         clock = Clock()
-        plan = _plan(problem) if fits_alone(problem) else None
+        plan = _plan(problem) if problem.misfit is None else None
         postponed = 0
         if plan is not None:
             gates = zip(plan.gates, _one_ahead(problem), strict=True)
@@ -43,7 +43,7 @@ def _plan(problem: ScheduleProblem) -> Schedule:
     for i in reversed(range(len(shapes))):
         operator = problem.operators[i]
         room_bytes = problem.sram_bytes - operator.resident_bytes
-        sizes = [(own_bytes(operator.options[k]), k) for k in ranked[shapes[i]]]
+        sizes = [(operator.options[k].own_bytes, k) for k in ranked[shapes[i]]]
         fitting = [k for size_bytes, k in sizes if size_bytes <= room_bytes]
         beside = fitting
         if ahead is not None and ahead_gate <= i:

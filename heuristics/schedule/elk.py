@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elkhound.heuristics.outcome import Clock, fits_alone, schedule_result
+from elkhound.heuristics.outcome import Clock, schedule_result
 from elkhound.heuristics.schedule.inductive import Induction
 from elkhound.model.allocation import Allocator
 from elkhound.model.limits import Limits
@@ -41,7 +41,7 @@ class ElkDyn:
             return within_work and clock.wall_seconds < limits.seconds
 
         induction = Induction(problem, self._allocator, may_go_on)
-        plan = induction.run() if fits_alone(problem) else None
+        plan = induction.run() if problem.misfit is None else None
         statistics: dict[str, int | float | str] = {
             "allocator_calls": induction.allocator_calls,
             "memo_hits": induction.memo_hits,

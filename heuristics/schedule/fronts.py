@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from elkhound.heuristics.schedule.shapes import own_bytes, shape_numbers
+from elkhound.heuristics.schedule.shapes import shape_numbers
 from elkhound.model.allocation import AllocationItem, AllocationOption, pareto
 from elkhound.model.schedule import Contention, ScheduleOption, ScheduleProblem
 from elkhound.model.units import stretched
@@ -49,7 +49,7 @@ class Fronts:
         if key not in self._made:
             options = self._problem.operators[i].options
             points = [
-                (own_bytes(option), option.execute_cycles, k)
+                (option.own_bytes, option.execute_cycles, k)
                 for k, option in enumerate(options)
             ]
             self._made[key] = self._front("execute", options, points)
@@ -79,7 +79,7 @@ class Fronts:
                 for k, state in enumerate(options)
                 if state.execute_plan == taken.execute_plan
                 and state.preload_bytes <= taken.preload_bytes
-                and own_bytes(state) <= booked_bytes
+                and state.own_bytes <= booked_bytes
             ]
             self._made[key] = self._front("preload", options, points)
         return self._made[key]

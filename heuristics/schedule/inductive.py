@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from elkhound.heuristics.schedule.fronts import Front, Fronts
-from elkhound.heuristics.schedule.shapes import own_bytes
 from elkhound.model.allocation import Allocation, AllocationProblem, Allocator
 from elkhound.model.schedule import (
     Contention,
@@ -235,9 +234,8 @@ class Induction:
             self._option[j] = state
         self._number[i] = move.number
         self._option[i] = move.option
-        self._booked_bytes[i] = own_bytes(
-            self._problem.operators[i].options[move.option]
-        )
+        taken = self._problem.operators[i].options[move.option]
+        self._booked_bytes[i] = taken.own_bytes
         self._slowed[i] = move.slowed
         self._deadline[i] = move.deadline
         self._place(i, move.start)

@@ -35,11 +35,6 @@ def _numbers(option: ScheduleOption) -> tuple[int, ...]:
     )
 
 
-def own_bytes(option: ScheduleOption) -> int:
-    """Return what an operator itself takes of its step: the larger of its two rows."""
-    return max(option.execute_bytes, option.preload_bytes)
-
-
 def fastest_first(options: tuple[ScheduleOption, ...]) -> list[int]:
     """Return the options by execute cycles; ties: smaller, then shorter, preload."""
     return sorted(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from elkhound.heuristics.outcome import Clock, fits_alone, schedule_result
-from elkhound.heuristics.schedule.shapes import fastest_first, own_bytes, shape_numbers
+from elkhound.heuristics.outcome import Clock, schedule_result
+from elkhound.heuristics.schedule.shapes import fastest_first, shape_numbers
 from elkhound.model.limits import Limits
 from elkhound.model.result import Result
 from elkhound.model.schedule import Schedule, ScheduleProblem
@@ -38,12 +38,12 @@ class Static:
         """
         clock = Clock()
         search = _Search(problem, limits, clock)
-        if fits_alone(problem):
+        if problem.misfit is None:
             search.run()
         statistics: dict[str, int | float | str] = {"splits": len(search.tried)}
         if search.plan is not None:
             statistics["execute_space_bytes"] = search.execute_space_bytes
-        elif fits_alone(problem):
+        elif problem.misfit is None:
             statistics["reason"] = "no split tried leaves every operator its room"
         return schedule_result(
             self.name, problem, search.plan, limits, clock, statistics
@@ -132,7 +132,7 @@ class _Search:
                         for k in self.ranked[shape]
                         if operator.options[k].execute_bytes <= execute_space_bytes
                         and operator.options[k].preload_bytes <= preload_space_bytes
-                        and own_bytes(operator.options[k]) <= room_bytes
+                        and operator.options[k].own_bytes <= room_bytes
                     ),
                     None,
                 )
@@ -178,7 +178,7 @@ def earliest_gates(
             gates[j] = gate
             position += 1
         resident_bytes = problem.operators[j].resident_bytes
-        room_bytes = problem.sram_bytes - resident_bytes - own_bytes(option)
+        room_bytes = problem.sram_bytes - resident_bytes - option.own_bytes
         most_bytes = issued_bytes + min(preload_space_bytes, room_bytes)
         while rows and rows[-1][1] >= most_bytes:
             rows.pop()

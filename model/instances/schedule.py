@@ -135,11 +135,7 @@ def least_sram_bytes(operators: tuple[ScheduleOperator, ...]) -> int:
 
     A plan with every gate g_j = j keeps nothing outstanding, so it needs no more.
     """
-    return max(
-        operator.resident_bytes
-        + min(max(o.execute_bytes, o.preload_bytes) for o in operator.options)
-        for operator in operators
-    )
+    return max(operator.least_bytes for operator in operators)
 
 
 def _layer_length(size: int) -> int:

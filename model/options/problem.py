@@ -63,7 +63,7 @@ def schedule_problem(
         operators=tuple(
             ScheduleOperator(
                 name=operator.name,
-                options=tuple(o for o in choices if own_bytes(o) + held <= available),
+                options=tuple(o for o in choices if o.own_bytes + held <= available),
                 resident_bytes=held,
                 layer=operator.layer,
             )
@@ -78,11 +78,6 @@ def schedule_problem(
     )
 
 
-def own_bytes(option: ScheduleOption) -> int:
-    """Return the bytes per core an option needs when nothing else is preloaded."""
-    return max(option.execute_bytes, option.preload_bytes)
-
-
 def _require_room(
     graph: Graph,
     options: list[tuple[ScheduleOption, ...]],
@@ -95,7 +90,7 @@ def _require_room(
     else is in SRAM.
     """
     least = [
-        min(own_bytes(option) for option in choices) + held
+        min(option.own_bytes for option in choices) + held
         for choices, held in zip(options, resident, strict=True)
     ]
     needed = max(least)

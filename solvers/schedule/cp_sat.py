@@ -81,7 +81,7 @@ class CpSat:
         if answer.solution:
             found = _read(problem, reduced, amounts, model, answer)
         if answer.status is Status.INFEASIBLE and amounts.exact:
-            # Every operator fits by itself (`ScheduleProblem.misfit`), and so does the start.
+            # There is no misfit, and the start fits.
             raise ContradictionError(
                 f"{self.name}: CP-SAT calls a problem infeasible that has a plan"
             )

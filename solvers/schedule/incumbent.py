@@ -39,7 +39,7 @@ def warm_start(
 def one_by_one(problem: ScheduleProblem) -> Incumbent:
     """Return the plan that overlaps nothing: every preload just before its execute.
 
-    It belongs to every order class and fits if every operator does (`ScheduleProblem.misfit`). Each
+    It belongs to every order class, and fits if there is no misfit. Each operator
     takes the fitting option with the least h + t.
     """
     options = []

@@ -84,7 +84,7 @@ def reduce(problem: ScheduleProblem, horizon: int | None = None) -> Reduced:
     * ``charge``: t, X and Y.
 
     Times and SRAM of a plan are monotone in each, so b can be replaced by a. Of equal
-    options the first is kept. Every operator must have a fitting option (`ScheduleProblem.misfit`).
+    options the first is kept. There must be no misfit.
 
     Parameters
     ----------

@@ -33,16 +33,16 @@ class Thinning:
 
     Parameters
     ----------
-    ratio : float
-        Members of one class differ in bytes, and in cycles, by at most this factor,
-        unless they are merged for lack of gain.
-    gain_cycles : int
-        A class of its own makes the execute faster than every smaller class does, by
-        more than this.
+    bytes : int
+        P of the members of a class differs by at most this, unless they are merged for
+        lack of gain.
+    cycles : int
+        So does h. And a class makes the execute faster than every smaller class does
+        by more than this.
     """
 
-    ratio: float
-    gain_cycles: int
+    bytes: int
+    cycles: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def thinned_classes(
 ) -> Classes:
     """Return few classes, rounded one way.
 
-    States are sorted by P and grouped within the ratio. A group whose fastest execute
+    States are sorted by P and grouped within the tolerances. A group whose fastest execute
     gains too little over the smaller groups is no class. *Up* drops it; a class then
     has the P, h and Y of its largest member, and every variant whose preload fits
     into those. *Down* merges it into the next smaller class, which has the minima
@@ -179,11 +179,11 @@ class _Thinned:
 
     def _groups(self, operator: ScheduleOperator) -> list[list[ScheduleOption]]:
         """Return members by class; *up* leaves out what gains too little."""
-        ratio, gain = self.thinning.ratio, self.thinning.gain_cycles
+        gain = self.thinning.cycles
         options = sorted(operator.options, key=self._state)
         raw: list[list[ScheduleOption]] = []
         for option in options:
-            if raw and self._near(raw[-1][0], option, ratio):
+            if raw and self._near(raw[-1], option):
                 raw[-1].append(option)
             else:
                 raw.append([option])
@@ -200,12 +200,12 @@ class _Thinned:
                 kept[-1].extend(group)
         return kept
 
-    def _near(
-        self, first: ScheduleOption, option: ScheduleOption, ratio: float
-    ) -> bool:
+    def _near(self, group: Sequence[ScheduleOption], option: ScheduleOption) -> bool:
+        h = [o.preload_cycles for o in (*group, option)]
+        spread_bytes = option.preload_bytes - group[0].preload_bytes
         return (
-            option.preload_bytes <= ratio * first.preload_bytes
-            and option.preload_cycles <= ratio * first.preload_cycles
+            spread_bytes <= self.thinning.bytes
+            and max(h) - min(h) <= self.thinning.cycles
         )
 
     def _corner(
@@ -235,7 +235,7 @@ def _preload_class(
     state: tuple[int, int, int],
     members: Sequence[ScheduleOption],
 ) -> PreloadClass:
-    ranked = sorted(members, key=own_bytes)
+    ranked = sorted(members, key=lambda option: option.own_bytes)
     stretch = problem.contention is Contention.STRETCH
     t = np.array([o.execute_cycles for o in ranked], dtype=np.int64)
     x = np.array([o.execute_link_cycles for o in ranked], dtype=np.int64)

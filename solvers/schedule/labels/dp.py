@@ -45,6 +45,16 @@ from elkhound.solvers.schedule.report import report
 IDENTITY = OrderClass.identity()
 
 
+# Beam, labels kept by a bound pass, and tolerances as parts of the SRAM and of an
+# operator's mean share of the makespan.
+ROUNDS = (
+    (50, 3_000, 256, 200),
+    (300, 10_000, 1024, 400),
+    (1_000, 30_000, 4096, 800),
+    (3_000, 100_000, 4096, 1600),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """How hard a round tries: coarseness of classes (None: exact), labels kept."""
@@ -121,10 +131,10 @@ class _Run:
         if bits <= MASK_BITS:
             yield Level(None, 1000, 100000)
             return
-        gain = self.bound.value // (200 * max(1, len(left.streaming)))
-        yield Level(Thinning(1.05, gain), 200, 3000)
-        yield Level(Thinning(1.05, gain), 1000, 20000)
-        yield Level(Thinning(1.02, gain // 2), 3000, 60000)
+        share = self.bound.value // max(1, len(left.streaming))
+        for beam, most, bytes_, cycles in ROUNDS:
+            sizes = Thinning(self.problem.sram_bytes // bytes_, share // cycles)
+            yield Level(sizes, beam, most)
 
     def _round(self, level: Level) -> None:
         self.rounds += 1

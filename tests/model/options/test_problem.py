@@ -22,7 +22,6 @@ from elkhound.model.graph import (
     Tensor,
 )
 from elkhound.model.options import operator_options, schedule_problem
-from elkhound.model.options.problem import own_bytes
 from elkhound.model.schedule import Contention
 
 
@@ -82,7 +81,7 @@ def test_options_beyond_the_sram_are_left_out() -> None:
     chip = small_chip(8, sram_bytes=6_000)
     everything = operator_options(graph, operator, chip)
     (kept,) = schedule_problem(graph, chip).operators
-    assert kept.options == tuple(o for o in everything if own_bytes(o) <= 6_000)
+    assert kept.options == tuple(o for o in everything if o.own_bytes <= 6_000)
     assert 0 < len(kept.options) < len(everything)
 
 

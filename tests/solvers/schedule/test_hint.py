@@ -16,7 +16,7 @@ from elkhound.solvers.schedule.amounts import amounts_of
 from elkhound.solvers.schedule.brute_force import BruteForce
 from elkhound.solvers.schedule.gate_model import GateModel
 from elkhound.solvers.schedule.hint import add_hint
-from elkhound.solvers.schedule.reduce import misfit, reduce
+from elkhound.solvers.schedule.reduce import reduce
 from elkhound.solvers.schedule.replay import replay
 
 
@@ -26,7 +26,7 @@ from elkhound.solvers.schedule.replay import replay
 def test_the_hint_alone_is_a_solution_at_the_horizon(
     order: OrderClass, instance: ScheduleProblem
 ) -> None:
-    if misfit(instance) is not None:
+    if instance.misfit is not None:
         return
     limits: Limits[Schedule] = Limits(seconds=60)
     left = reduce(instance).problem

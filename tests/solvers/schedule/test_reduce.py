@@ -11,7 +11,7 @@ from elkhound.model.referee import judge
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import Contention, Schedule, ScheduleProblem
 from elkhound.solvers.schedule.brute_force import BruteForce, plans
-from elkhound.solvers.schedule.reduce import earliest_gates, misfit, reduce
+from elkhound.solvers.schedule.reduce import earliest_gates, reduce
 
 FREE, IDENTITY = OrderClass.free(), OrderClass.identity()
 LIMITS: Limits[Schedule] = Limits(seconds=60)
@@ -66,7 +66,7 @@ def test_a_large_preload_counts_as_much_as_a_large_execute() -> None:
 
 def test_the_first_operator_that_cannot_fit_is_named() -> None:
     instance = problem(option(5, 5, h=1), option(101, 0, h=1))
-    operator = misfit(instance)
+    operator = instance.misfit
     assert operator is not None
     assert operator.name == "o1"
 
@@ -75,7 +75,7 @@ def test_the_first_operator_that_cannot_fit_is_named() -> None:
 @given(instance=small_problems())
 def test_reduction_keeps_the_optimum(instance: ScheduleProblem) -> None:
     truth = BruteForce().solve(instance, LIMITS)
-    if misfit(instance) is not None:
+    if instance.misfit is not None:
         assert truth.plan is None
         return
     reduced = reduce(instance)
