@@ -161,7 +161,8 @@ def _title(table: Table) -> str:
             f"{problem.capacity_bytes} B, height in bytes"
         )
     chip = "abstract chip" if table.chip is None else table.chip.name
-    name = problem.name if chip in problem.name else f"{problem.name} on {chip}"
+    on_chip = f" on {chip}"
+    name = problem.name.removesuffix(on_chip) + on_chip
     return (
         f"{name}: {len(problem.operators)} operators, "
         f"{problem.sram_bytes} B per core, cycles under the "
@@ -191,15 +192,20 @@ def _known(value: Any, text: Callable[[Any], str]) -> str:
 
 
 def cycles(value: int | None, clock_hz: int | None) -> str:
-    """Return cycles, with milliseconds beside them where the clock is known.
+    """Return cycles, with milli- or microseconds where the clock is known.
 
     Examples
     --------
     >>> cycles(1500, 1_000_000)
     '1500 = 1.500 ms'
+    >>> cycles(11251, 1_325_000_000)
+    '11251 = 8.49 µs'
     """
     if value is None:
         return "–"
     if clock_hz is None:
         return str(value)
-    return f"{value} = {1000 * value / clock_hz:.3f} ms"
+    microseconds = 1e6 * value / clock_hz
+    if microseconds < 1000:
+        return f"{value} = {microseconds:.2f} µs"
+    return f"{value} = {microseconds / 1000:.3f} ms"
