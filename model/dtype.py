@@ -42,6 +42,8 @@ DTYPES: dict[str, DType] = {
     name: DType(name, bits)
     for name, bits in {
         "bool": 8,
+        "int2": 2,
+        "uint2": 2,
         "int4": 4,
         "uint4": 4,
         "int8": 8,

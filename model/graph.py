@@ -38,13 +38,15 @@ class Pass(StrEnum):
 
     MATMUL counts the tile's multiply-accumulates (convolutions included, lowered as
     a matmul), REDUCE the tile's whole iteration space, ROW_UNARY one element per
-    reduced row, the others the tile's output elements.
+    reduced row, DECODE the tile's elements of the second input, the others the tile's
+    output elements.
     """
 
     MATMUL = "matmul"
     ELEMENTWISE = "elementwise"  # two operands
     UNARY = "unary"  # one operand
     ROW_UNARY = "row-unary"  # one operand, once per row (rsqrt of a variance)
+    DECODE = "decode"  # one operand: weights of few bits brought to numbers
     REDUCE = "reduce"
     SLICE = "slice"  # copy
     GATHER = "gather"

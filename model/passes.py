@@ -11,6 +11,7 @@ from elkhound.model.graph import Pass
 
 MATMUL_PASSES = (Pass.MATMUL,)
 MATMUL_BIAS_PASSES = (Pass.MATMUL, Pass.ELEMENTWISE)
+DECODED_MATMUL_PASSES = (Pass.MATMUL, Pass.DECODE)  # weights of few bits
 ADD_PASSES = (Pass.ELEMENTWISE,)
 COPY_PASSES = (Pass.SLICE,)
 GATHER_PASSES = (Pass.GATHER,)

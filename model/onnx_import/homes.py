@@ -41,7 +41,14 @@ PARAMETERS: Mapping[str, tuple[int, ...]] = {  # input positions that hold weigh
     "RMSNormalization": (1,),
     "SimplifiedLayerNormalization": (1,),
     "com.microsoft::SimplifiedLayerNormalization": (1,),
+    "elkhound::BlockedMatMul": (1, 2, 3),
+    "elkhound::Columns": (1, 2),
+    "elkhound::Einsum": (1,),
+    "elkhound::Fold": (1,),
+    "elkhound::GroupNorm": (1, 2),
+    "elkhound::Load": (0,),
 }
+CACHES = (1, 2, 3, 4)  # keys, values and their caches, of elkhound::Attention
 
 
 def choose_homes(
@@ -163,6 +170,8 @@ def _roles(
 def _role(node: Node, position: int, value: Value) -> Role:
     if node.op == "MatMul" and position == 1 and len(value.shape) > 2:
         return Role.CACHE if any(e > 1 for e in value.shape[:-2]) else Role.WEIGHT
+    if node.op == "elkhound::Attention" and position in CACHES:
+        return Role.CACHE
     if position in PARAMETERS.get(node.op, ()):
         return Role.WEIGHT
     return Role.ACTIVATION

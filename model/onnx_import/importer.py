@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from elkhound.model.errors import BadInputError
+from elkhound.model.onnx_import.choices import Choices
 from elkhound.model.onnx_import.homes import choose_homes
 from elkhound.model.onnx_import.layers import with_layers
-from elkhound.model.onnx_import.lower import lower_graph, refuse_unsupported
+from elkhound.model.onnx_import.lower import lower_graph
 from elkhound.model.onnx_import.lower.operand import is_view
 from elkhound.model.onnx_import.order import (
     live,
@@ -20,20 +22,23 @@ from elkhound.model.onnx_import.order import (
 from elkhound.model.onnx_import.patterns import recognise
 from elkhound.model.onnx_import.reader import read_source
 from elkhound.model.onnx_import.report import ImportReport, PatternMatch
-from elkhound.model.onnx_import.shapes import infer_values
+from elkhound.model.onnx_import.resolve import resolve
 from elkhound.model.onnx_import.source import Node, Source, Value
+from elkhound.model.onnx_import.supported import refuse_unsupported
 from elkhound.model.onnx_import.symbols import bound_symbols, check_bind
 
-NO_BINDINGS: Mapping[str, int] = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def import_onnx(
     path: str | Path,
     *,
-    bind: Mapping[str, int] = NO_BINDINGS,
+    bind: Mapping[str, int] = NOTHING,
     weights: Sequence[str] = (),
     activations: Sequence[str] = (),
     patterns: bool = True,
+    branches: Mapping[str, str] = NOTHING,
+    trips: Mapping[str, int] = NOTHING,
     time_limit_seconds: float = 30,
 ) -> ImportReport:
     """Read an ONNX file as a graph to plan; weights are never read.
@@ -49,6 +54,11 @@ def import_onnx(
     patterns : bool
         Recognise norms, softmax, GELU, SiLU, SwiGLU, biases and scales written as
         primitive operators.
+    branches : mapping of str to str
+        ``then`` or ``else`` for an If whose condition is known only at run time, by
+        its name; the larger branch where nothing is said.
+    trips : mapping of str to int
+        Iterations of a Loop whose count is known only at run time, by its name.
     time_limit_seconds : float
         Limit on reading, which runs in a process of its own.
 
@@ -61,7 +71,8 @@ def import_onnx(
     check_bind(bind)
     source = read_source(path, bind, time_limit_seconds)
     try:
-        return _planned(source, bind, weights, activations, patterns)
+        choices = Choices(branches, trips)
+        return _planned(source, bind, weights, activations, patterns, choices)
     except BadInputError as error:
         error.where = error.where or str(path)
         raise
@@ -73,6 +84,7 @@ def _planned(
     weights: Sequence[str],
     activations: Sequence[str],
     patterns: bool,
+    decided: Choices,
 ) -> ImportReport:
     every = named(source.nodes)
     given = {*source.constants, *(value.name for value in source.inputs)}
@@ -80,10 +92,11 @@ def _planned(
     _refuse_unmade(source.outputs, every, given)
     nodes = topological(live(every, source.outputs))
     refuse_unsupported(nodes)
-    read = frozenset(name for node in nodes for name in node.inputs)
+    read = frozenset(name for node in nodes for name in node.reads)
     symbols = bound_symbols(source.inputs, read, bind)
-    values = infer_values(source, nodes, bind)
-    computed = _computed(nodes, values, source.outputs)
+    resolved = resolve(source, nodes, bind, decided)
+    values = resolved.values
+    computed = _computed(resolved.nodes, values, source.outputs)
     matches: tuple[PatternMatch, ...] = ()
     if patterns:
         computed, matches = recognise(computed, values, source.outputs)
@@ -97,16 +110,18 @@ def _planned(
         homes=choices,
         symbols=symbols,
         patterns=matches,
-        warnings=(*source.warnings, left_out) if dead else source.warnings,
+        warnings=(*source.warnings, *resolved.notes, *([left_out] if dead else [])),
     )
 
 
 def _refuse_unmade(
     outputs: Iterable[str], nodes: Sequence[Node], given: set[str]
 ) -> None:
+    """Refuse outputs that nothing makes; unknown operators first."""
     made = given.union(*(node.outputs for node in nodes))
     for name in outputs:
         if name not in made:
+            refuse_unsupported(nodes)
             raise BadInputError(
                 f"graph output {name}: nothing makes it", code="missing-value"
             )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 ARITHMETIC_UNARY = frozenset(
     {"Abs", "Cast", "Ceil", "Cos", "Exp", "Floor", "Log", "Neg", "Not", "Reciprocal"}
-    | {"Round", "Sign", "Sin", "Sqrt", "IsNaN", "Erf", "Clip"}
+    | {"Round", "Sign", "Sin", "Sqrt", "IsNaN", "IsInf", "Erf", "Clip", "Tan"}
+    | {"Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh"}
+    | {"BitwiseNot", "Shrink", "BitCast"}
 )
 ACTIVATIONS = frozenset(
     {"Celu", "Elu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu"}
@@ -15,7 +17,7 @@ UNARY = ARITHMETIC_UNARY | ACTIVATIONS
 ELEMENTWISE = frozenset(
     {"Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
     | {"Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "PRelu", "Sub", "Sum"}
-    | {"Where", "Xor"}
+    | {"Where", "Xor", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"}
 )
 
 REDUCTIONS = frozenset(

@@ -21,7 +21,7 @@ def named(nodes: Iterable[Node]) -> tuple[Node, ...]:
     taken: set[str] = set()
     result = []
     for node in nodes:
-        base = _legible(node.name or next((o for o in node.outputs if o), node.op))
+        base = legible(node.name or next((o for o in node.outputs if o), node.op))
         name, number = base, 2
         while name in taken:
             name, number = f"{base}#{number}", number + 1
@@ -30,7 +30,8 @@ def named(nodes: Iterable[Node]) -> tuple[Node, ...]:
     return tuple(result)
 
 
-def _legible(name: str) -> str:
+def legible(name: str) -> str:
+    """Return a name that a problem file may hold, cut in the middle if need be."""
     shown = "".join(c if c.isprintable() else "_" for c in name)
     if len(shown) <= LONGEST_BASE:
         return shown
@@ -74,14 +75,17 @@ def live(
     known : frozenset of str
         Values known without being computed: what made them is not needed.
     """
-    producer = {output: node for node in nodes for output in node.outputs if output}
+    producers: dict[str, list[Node]] = {}  # several where a value is made in parts
+    for node in nodes:
+        for output in filter(None, node.outputs):
+            producers.setdefault(output, []).append(node)
     reached: set[str] = set()
     frontier = [name for name in outputs if name not in known]
     while frontier:
-        node = producer.get(frontier.pop())
-        if node is not None and node.name not in reached:
-            reached.add(node.name)
-            frontier.extend(n for n in node.inputs if n and n not in known)
+        for node in producers.get(frontier.pop(), ()):
+            if node.name not in reached:
+                reached.add(node.name)
+                frontier.extend(n for n in node.reads if n not in known)
     return tuple(node for node in nodes if node.name in reached)
 
 
@@ -96,7 +100,7 @@ def topological(nodes: Sequence[Node]) -> tuple[Node, ...]:
     readers: list[list[int]] = [[] for _ in nodes]
     waiting = [0] * len(nodes)
     for index, node in enumerate(nodes):
-        for source in {producer[name] for name in node.inputs if name in producer}:
+        for source in {producer[name] for name in node.reads if name in producer}:
             readers[source].append(index)
             waiting[index] += 1
     ready = [index for index, count in enumerate(waiting) if count == 0]

@@ -15,10 +15,24 @@ import numpy as np
 from elkhound.model.dtype import DTYPES, DType
 from elkhound.model.errors import BadInputError
 from elkhound.model.io.text import name_of
-from elkhound.model.onnx_import.source import Declared, Node, Source, Value
+from elkhound.model.onnx_import.source import (
+    Declared,
+    Node,
+    Source,
+    Subgraph,
+    Value,
+    captured,
+)
+from elkhound.model.onnx_import.wire import WireError, without_weights
 
 WORKER = Path(__file__).with_name("worker.py")
 STANDARD_DOMAINS = ("", "ai.onnx")
+CONTRIB = "com.microsoft"
+CONTRIB_ONLY = frozenset(
+    {"BiasGelu", "EmbedLayerNormalization", "FastGelu", "GroupQueryAttention"}
+    | {"MatMulNBits", "MultiHeadAttention", "SkipLayerNormalization"}
+    | {"SkipSimplifiedLayerNormalization"}
+)
 ONNX_TYPE_NAMES = {"FLOAT": "float32", "DOUBLE": "float64"}
 CONSTANT_LISTS = {"value_ints": "int64", "value_floats": "float32"}
 CONSTANT_SCALARS = {"value_int": "int64", "value_float": "float32"}
@@ -39,12 +53,13 @@ def read_source(
         Limit on onnx's native code, which some well-formed files make hang.
     """
     _check_file(path)
-    answer = ask_worker(path, bind, time_limit_seconds)
+    try:
+        content = without_weights(path)
+    except WireError as error:
+        raise _not_onnx(path, str(error)) from None
+    answer = ask_worker(path, content, bind, time_limit_seconds)
     if "error" in answer:
-        detail = " ".join(str(answer["error"]).split())
-        raise BadInputError(
-            f"is not an ONNX model ({detail})", code="not-onnx", where=str(path)
-        )
+        raise _not_onnx(path, " ".join(str(answer["error"]).split()))
     return _source(path, answer)
 
 
@@ -60,18 +75,23 @@ def dtype_of(onnx_name: str | None, owner: str) -> DType:
     )
 
 
+def _not_onnx(path: Path, detail: str) -> BadInputError:
+    return BadInputError(
+        f"is not an ONNX model ({detail})", code="not-onnx", where=str(path)
+    )
+
+
 def ask_worker(
-    path: Path, bind: Mapping[str, int], time_limit_seconds: float
+    path: Path, content: bytes, bind: Mapping[str, int], time_limit_seconds: float
 ) -> dict[str, Any]:
-    """Return what worker.py says of a file, run in a process of its own."""
+    """Return what worker.py says of a model, run in a process of its own."""
+    request = json.dumps({"bind": dict(bind)}).encode() + b"\n"
     search_path = os.pathsep.join(entry for entry in sys.path if entry)
     try:
         done = subprocess.run(
             [sys.executable, "-P", str(WORKER)],
-            input=json.dumps({"path": str(path.resolve()), "bind": dict(bind)}),
+            input=request + content,
             capture_output=True,
-            text=True,
-            encoding="utf-8",
             timeout=time_limit_seconds,
             env={**os.environ, "PYTHONPATH": search_path, "PYTHONUTF8": "1"},
             check=False,
@@ -83,7 +103,8 @@ def ask_worker(
             where=str(path),
         ) from None
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        last = (said or ["no message"])[-1]
         raise BadInputError(
             f"onnx failed to read it, exit status {done.returncode}: {last}",
             code="reader-failed",
@@ -110,19 +131,11 @@ def _check_file(path: Path) -> None:
 
 
 def _source(path: Path, answer: dict[str, Any]) -> Source:
-    constants = {
-        name: _constant(tensor, name) for name, tensor in answer["initializers"].items()
-    }
-    nodes = []
-    for raw in answer["nodes"]:
-        constant = raw["op"] == "Constant" and raw["domain"] in STANDARD_DOMAINS
-        if constant and not raw["misfit"]:
-            constants[raw["outputs"][0]] = _constant_node(raw)
-        else:
-            nodes.append(_node(raw, answer["opsets"]))
+    opsets = answer["opsets"]
+    nodes, constants = _contents(answer, opsets)
     return Source(
         name=name_of(path),
-        nodes=tuple(nodes),
+        nodes=nodes,
         inputs=tuple(
             _declared(raw) for raw in answer["inputs"] if raw["name"] not in constants
         ),
@@ -134,28 +147,57 @@ def _source(path: Path, answer: dict[str, Any]) -> Source:
     )
 
 
+def _contents(
+    graph: dict[str, Any], opsets: dict[str, int]
+) -> tuple[tuple[Node, ...], dict[str, Value]]:
+    """Return nodes and constants of a graph; Constant nodes become constants."""
+    constants = {
+        name: _constant(tensor, name) for name, tensor in graph["initializers"].items()
+    }
+    nodes = []
+    for raw in graph["nodes"]:
+        constant = raw["op"] == "Constant" and raw["domain"] in STANDARD_DOMAINS
+        if constant and not raw["misfit"]:
+            constants[raw["outputs"][0]] = _constant_node(raw)
+        else:
+            nodes.append(_node(raw, opsets))
+    return tuple(nodes), constants
+
+
+def _subgraph(raw: dict[str, Any], opsets: dict[str, int]) -> Subgraph:
+    nodes, constants = _contents(raw, opsets)
+    return Subgraph(nodes, tuple(raw["inputs"]), tuple(raw["outputs"]), constants)
+
+
 def _declared(raw: dict[str, Any]) -> Declared:
     dims = None if raw["dims"] is None else tuple(raw["dims"])
     return Declared(name=raw["name"], dtype=raw["dtype"], dims=dims)
 
 
 def _node(raw: dict[str, Any], opsets: dict[str, int]) -> Node:
-    domain = raw["domain"]
+    domain, op = raw["domain"], raw["op"]
     standard = domain in STANDARD_DOMAINS
     version = opsets.get("", opsets.get("ai.onnx", 1))
+    if standard and (op in CONTRIB_ONLY or (op == "Attention" and version < 23)):
+        domain, standard = CONTRIB, False  # exporters drop the domain of these
+    attributes, subgraphs = {}, {}
+    for key, value in raw["attributes"].items():
+        if isinstance(value, dict) and "nodes" in value:
+            subgraphs[key] = _subgraph(value, opsets)
+        elif isinstance(value, dict):
+            attributes[key] = _constant(value, f"{op}.{key}")
+        else:
+            attributes[key] = value
     return Node(
         name=raw["name"],
-        op=raw["op"] if standard else f"{domain}::{raw['op']}",
+        op=op if standard else f"{domain}::{op}",
         inputs=tuple(raw["inputs"]),
         outputs=tuple(raw["outputs"]),
-        attributes={
-            key: _constant(value, f"{raw['op']}.{key}")
-            if isinstance(value, dict)
-            else value
-            for key, value in raw["attributes"].items()
-        },
+        attributes=attributes,
         version=version if standard else opsets.get(domain, 1),
         misfit=raw["misfit"],
+        subgraphs=subgraphs,
+        captured=captured(subgraphs.values()),
     )
 
 

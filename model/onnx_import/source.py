@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,6 +32,10 @@ class Node:
         Opset of the operator's domain.
     misfit : str
         How it differs from its operator's schema; empty if it does not.
+    subgraphs : mapping of str to Subgraph
+        Branches of an If, body of a Loop or Scan, by attribute.
+    captured : tuple of str
+        Values around the node that its subgraphs read.
     """
 
     name: str
@@ -41,6 +45,13 @@ class Node:
     attributes: Mapping[str, object] = field(default_factory=dict)
     version: int = 13
     misfit: str = ""
+    subgraphs: Mapping[str, Subgraph] = field(default_factory=dict)
+    captured: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """All that has to be there before: inputs, and what subgraphs capture."""
+        return (*filter(None, self.inputs), *self.captured)
 
     def integer(self, name: str, default: int) -> int:
         """Return an integer attribute."""
@@ -65,6 +76,37 @@ class Node:
     def input(self, index: int) -> str:
         """Return an input's name, empty where it is absent."""
         return self.inputs[index] if index < len(self.inputs) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """A graph inside a node: a branch or a loop's body.
+
+    Parameters
+    ----------
+    nodes : tuple of Node
+        In file order.
+    inputs, outputs : tuple of str
+        What the node around it feeds, and what it takes back.
+    constants : mapping of str to Value
+        Initializers and Constant nodes.
+    """
+
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Value]
+
+
+def captured(subgraphs: Iterable[Subgraph]) -> tuple[str, ...]:
+    """Return the values that subgraphs read and that nothing in them makes."""
+    found: dict[str, None] = {}
+    for graph in subgraphs:
+        made = {*graph.inputs, *graph.constants}
+        made.update(name for node in graph.nodes for name in node.outputs)
+        read = [name for node in graph.nodes for name in node.reads]
+        found.update(dict.fromkeys(n for n in (*read, *graph.outputs) if n not in made))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Reads one ONNX file in a process of its own and prints what planning needs.
 
 onnx's native code hangs or crashes on some files, so it never runs in the caller's
-process. This script is run by path, needs only onnx, takes ``{"path", "bind"}`` as
-JSON on standard input, and prints a JSON object: no weights, at most `SMALL` elements
-of any constant.
+process. This script is run by path and needs only onnx. Standard input holds a line of
+JSON, ``{"bind"}``, and the bytes of the model; it prints a JSON object: no weights, at
+most `SMALL` elements of any constant.
 """
 
 from __future__ import annotations
@@ -113,8 +113,11 @@ def tensor_json(tensor: onnx.TensorProto) -> Json:
     }
 
 
-def attribute_json(attribute: onnx.AttributeProto) -> object:
-    """Return a plain value; tensors as `tensor_json`, graphs and references as None."""
+def attribute_json(attribute: onnx.AttributeProto, opsets: dict[str, int]) -> object:
+    """Return a plain value; tensors as `tensor_json`, graphs as `graph_json`.
+
+    None for a reference to an attribute of the function around the node.
+    """
     if attribute.ref_attr_name:
         return None
     value = onnx.helper.get_attribute_value(attribute)
@@ -122,6 +125,8 @@ def attribute_json(attribute: onnx.AttributeProto) -> object:
         return value.decode(errors="replace")
     if isinstance(value, onnx.TensorProto):
         return tensor_json(value)
+    if isinstance(value, onnx.GraphProto):
+        return graph_json(value, opsets)
     if isinstance(value, (int, float)):
         return value
     if attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS):
@@ -196,8 +201,30 @@ def node_json(node: onnx.NodeProto, opsets: dict[str, int]) -> Json:
         "op": node.op_type,
         "inputs": list(node.input),
         "outputs": list(node.output),
-        "attributes": {a.name: attribute_json(a) for a in node.attribute},
+        "attributes": {a.name: attribute_json(a, opsets) for a in node.attribute},
     }
+
+
+def graph_json(graph: onnx.GraphProto, opsets: dict[str, int]) -> Json:
+    """Return a subgraph: nodes, constants, names of inputs and outputs."""
+    return {
+        "nodes": [node_json(node, opsets) for node in graph.node],
+        "initializers": initializers_json(graph),
+        "inputs": [value.name for value in graph.input],
+        "outputs": [value.name for value in graph.output],
+    }
+
+
+def initializers_json(graph: onnx.GraphProto) -> dict[str, Json]:
+    """Return the constants of a graph by name; sparse ones by shape."""
+    found = {t.name: tensor_json(t) for t in graph.initializer}
+    for sparse in graph.sparse_initializer:
+        found[sparse.values.name] = {
+            "dtype": type_name(sparse.values.data_type),
+            "dims": list(sparse.dims),
+            "values": None,
+        }
+    return found
 
 
 def bind_inputs(graph: onnx.GraphProto, bind: dict[str, int]) -> None:
@@ -235,6 +262,9 @@ def objections(model: onnx.ModelProto) -> list[str]:
                 )
             )
     del shown.graph.initializer[:]
+    for tensor in tensors_of(shown.graph.node):
+        if not any(len(getattr(tensor, field)) for field in DATA_FIELDS):
+            tensor.dims[:] = [0]  # its data is gone as well: nothing to hold against it
     try:
         onnx.checker.check_model(shown)
     except REFUSALS as error:
@@ -247,10 +277,10 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def read(path: str, bind: dict[str, int]) -> Json:
-    """Load, strip, inline, bind and infer one file."""
+def read(content: bytes, bind: dict[str, int]) -> Json:
+    """Parse, strip, inline, bind and infer one model."""
     try:
-        model = onnx.load(path, format="protobuf", load_external_data=False)
+        model = onnx.load_from_string(content, format="protobuf")
     except (DecodeError, ValueError, RuntimeError) as error:
         return {"error": str(error) or type(error).__name__}
     if not model.HasField("graph"):
@@ -282,18 +312,11 @@ def read(path: str, bind: dict[str, int]) -> Json:
     except REFUSALS as error:
         warnings.append(f"onnx shape inference gave up: {first_line(error)}")
     opsets = {o.domain: o.version for o in model.opset_import}
-    initializers = {t.name: tensor_json(t) for t in graph.initializer}
-    for sparse in graph.sparse_initializer:
-        initializers[sparse.values.name] = {
-            "dtype": type_name(sparse.values.data_type),
-            "dims": list(sparse.dims),
-            "values": None,
-        }
     return {
         "opsets": opsets,
         "inputs": inputs,
         "outputs": [value.name for value in graph.output],
-        "initializers": initializers,
+        "initializers": initializers_json(graph),
         "nodes": [node_json(node, opsets) for node in graph.node],
         "declared": declared,
         "inferred": [value_json(v) for v in (*inferred.value_info, *inferred.output)],
@@ -303,8 +326,8 @@ def read(path: str, bind: dict[str, int]) -> Json:
 
 def main() -> None:
     """Answer the one request on standard input."""
-    request = json.load(sys.stdin)
-    json.dump(read(request["path"], request["bind"]), sys.stdout)
+    request = json.loads(sys.stdin.buffer.readline())
+    json.dump(read(sys.stdin.buffer.read(), request["bind"]), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,8 @@ class Device:
             return self.matmul(b, m, n, k)
         if sweep is Pass.REDUCE:
             return self.reduce(volume(tile, tile))
+        if sweep is Pass.DECODE:
+            return self.unary(touched(einsum.inputs[1], tile))
         output = touched(einsum.output, tile)
         if sweep is Pass.ELEMENTWISE:
             return self.elementwise(output)

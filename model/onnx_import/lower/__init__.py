@@ -1,5 +1,5 @@
 """Nodes → einsums over tensors; views share their root's storage."""
 
-from elkhound.model.onnx_import.lower.graph import lower_graph, refuse_unsupported
+from elkhound.model.onnx_import.lower.graph import lower_graph
 
-__all__ = ["lower_graph", "refuse_unsupported"]
+__all__ = ["lower_graph"]

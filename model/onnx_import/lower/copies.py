@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from elkhound.model.graph import Operator, OperatorKind
+from elkhound.model.graph import Axis, Operator, OperatorKind, Pass
 from elkhound.model.onnx_import.lower.operand import (
     UNINDEXED,
     Call,
@@ -95,3 +95,114 @@ def gather(call: Call) -> tuple[Operator, ...]:
         inputs = [index.access(axes[axis:after]), seen.access(axes)]
     written = out.access(axes)
     return (call.operator(kind, sizes or {"d0": 1}, inputs, written, passes),)
+
+
+def moved(call: Call) -> tuple[Operator, ...]:
+    """Pad, Tile, Trilu and the like: every output element is one of the input's.
+
+    The input is seen through the output's axes, so padding and repeats are read too.
+    """
+    sizes, axes = grid(call.output.shape)
+    if call.first.shape == call.output.shape:
+        source = call.first
+    else:
+        source = _seen(call.first, call.output.shape)
+    return (
+        call.operator(
+            OperatorKind.COPY,
+            sizes or {"d0": 1},
+            [source.access(axes)],
+            call.output.access(axes),
+            COPY_PASSES,
+        ),
+    )
+
+
+def gather_elements(call: Call) -> tuple[Operator, ...]:
+    """One element of the data per element of the index."""
+    table, index, out = call.first, call.second, call.output
+    sizes, axes = grid(out.shape)
+    seen = _seen(table, out.shape)
+    return (
+        call.operator(
+            OperatorKind.GATHER,
+            sizes or {"d0": 1},
+            [index.access(axes), seen.access(axes)],
+            out.access(axes),
+            GATHER_PASSES,
+        ),
+    )
+
+
+def gather_nd(call: Call) -> tuple[Operator, ...]:
+    """One slice of the data per tuple of the index."""
+    table, index, out = call.first, call.second, call.output
+    sizes, axes = grid(out.shape)
+    places = len(index.shape) - 1
+    row = [*axes[:places], UNINDEXED]
+    if index.shape[-1] > 1:
+        sizes["place"] = index.shape[-1]
+        row[-1] = Axis((("place", 1),))
+    seen = _seen(table, out.shape)
+    return (
+        call.operator(
+            OperatorKind.GATHER,
+            sizes or {"d0": 1},
+            [index.access(row), seen.access(axes)],
+            out.access(axes),
+            GATHER_PASSES,
+        ),
+    )
+
+
+def scatter(call: Call) -> tuple[Operator, ...]:
+    """Copy the data, then write the updates where the index says."""
+    data, index, out = call.first, call.second, call.output
+    updates = call.input(2)
+    if updates is None:
+        raise ValueError("updates are missing")
+    sizes, axes = grid(data.shape)
+    copied = call.operator(
+        OperatorKind.COPY,
+        sizes or {"d0": 1},
+        [data.access(axes)],
+        out.access(axes),
+        COPY_PASSES,
+    )
+    new, places = grid(updates.shape)
+    add = call.node.text("reduction", "none") != "none"
+    rows = len(index.shape) - 1 if call.node.op == "ScatterND" else len(index.shape)
+    row = [*places[:rows], *[UNINDEXED] * (len(index.shape) - rows)]
+    written = call.operator(
+        OperatorKind.GATHER,
+        new or {"d0": 1},
+        [index.access(row), updates.access(places)],
+        _seen(out, updates.shape).access(places),
+        (*((Pass.ELEMENTWISE,) if add else ()), *GATHER_PASSES),
+    )
+    return (
+        replace(copied, name=f"{copied.name}[data]"),
+        replace(written, name=f"{written.name}[updates]"),
+    )
+
+
+def one_hot(call: Call) -> tuple[Operator, ...]:
+    """Compare every position with the index."""
+    index, out = call.first, call.output
+    sizes, axes = grid(out.shape)
+    axis = call.node.integer("axis", -1) % len(out.shape)
+    places = [*axes[:axis], *axes[axis + 1 :]]
+    return (
+        call.operator(
+            OperatorKind.ELEMENTWISE,
+            sizes or {"d0": 1},
+            [index.access(places)],
+            out.access(axes),
+            (Pass.ELEMENTWISE,),
+        ),
+    )
+
+
+def _seen(operand: Operand, shape: tuple[int, ...]) -> Operand:
+    """Return an operand as if it had another shape, in its own storage."""
+    return Operand(operand.root, shape, tuple(range(len(shape))))

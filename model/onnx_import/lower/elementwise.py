@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elkhound.model.graph import Operator, OperatorKind, Pass
+from elkhound.model.graph import Access, Axis, Operator, OperatorKind, Pass
 from elkhound.model.onnx_import.lower.operand import (
     Call,
     Operand,
@@ -24,10 +24,6 @@ ACTIVATION_PASSES = {
     "HardSwish": SILU_PASSES,
     "Mish": SILU_PASSES,
     "Swish": SILU_PASSES,
-    "com.microsoft::BiasGelu": (Pass.ELEMENTWISE, *GELU_PASSES),
-    "com.microsoft::FastGelu": GELU_PASSES,
-    "com.microsoft::Gelu": GELU_PASSES,
-    "com.microsoft::QuickGelu": SILU_PASSES,
     "elkhound::GeGLU": GEGLU_PASSES,
     "elkhound::SwiGLU": SWIGLU_PASSES,
 }
@@ -49,12 +45,43 @@ def unary(call: Call) -> tuple[Operator, ...]:
 
 
 def gated(call: Call) -> tuple[Operator, ...]:
-    """Activation, alone or with a bias (first) or a gate (last)."""
+    """Activation with a gate."""
     real = [o for o in call.inputs if o is not None and not o.folded]
     passes = ACTIVATION_PASSES[call.node.op]
-    if call.node.op == "com.microsoft::FastGelu" and len(real) > 1:
-        passes = (Pass.ELEMENTWISE, *passes)
     return (_spread(call, OperatorKind.ACTIVATION, real, passes),)
+
+
+def rescale(call: Call) -> tuple[Operator, ...]:
+    """QuantizeLinear, DequantizeLinear: scale and zero point for all, or per place.
+
+    A scale per axis indexes that axis; one per block sees it as (blocks, block).
+    """
+    image, out = call.first, call.output
+    block = call.node.integer("block_size", 0)
+    axis = call.node.integer("axis", 1) % max(len(image.shape), 1)
+    scales = [o for o in call.inputs[1:] if o is not None and not o.folded]
+    blocks = 1
+    if block and len(image.shape) and image.shape[axis] % block == 0:
+        blocks = image.shape[axis] // block
+        image = image.split(axis, (blocks, block))
+        out = out.split(axis, (blocks, block))
+    sizes, axes = grid(image.shape)
+    return (
+        call.operator(
+            OperatorKind.ELEMENTWISE,
+            sizes or {"d0": 1},
+            [image.access(axes), *(_scale(s, axis, axes, blocks) for s in scales)],
+            out.access(axes),
+            (Pass.UNARY,),
+        ),
+    )
+
+
+def _scale(scale: Operand, axis: int, axes: list[Axis], blocks: int) -> Access:
+    if len(scale.shape) == 1:
+        return scale.access([axes[axis]])
+    kept = axes if blocks == 1 else [*axes[: axis + 1], *axes[axis + 2 :]]
+    return scale.access(kept[: len(scale.shape)])
 
 
 def batch_norm(call: Call) -> tuple[Operator, ...]:

@@ -6,22 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from elkhound.model.errors import BadInputError
-from elkhound.model.graph import Graph, Home, Operator, Tensor
+from elkhound.model.graph import Graph, Home, Operator, Pass, Tensor
 from elkhound.model.onnx_import.lower import (
+    attention,
+    blocked,
     copies,
     elementwise,
     matmul,
+    recurrent,
+    resize,
     rows,
+    sums,
     windows,
 )
 from elkhound.model.onnx_import.lower.operand import Call, Operand, is_view, operands
-from elkhound.model.onnx_import.operators import (
-    ELEMENTWISE,
-    REDUCTIONS,
-    SHAPE_ONLY,
-    UNARY,
-    VIEWS,
-)
+from elkhound.model.onnx_import.operators import ELEMENTWISE, REDUCTIONS, UNARY
 from elkhound.model.onnx_import.shapes.standard import reduced_axes
 from elkhound.model.onnx_import.source import Node, Value
 
@@ -46,49 +45,50 @@ LOWERINGS: Mapping[str, Lowering] = {
     **dict.fromkeys(
         ("RotaryEmbedding", "com.microsoft::RotaryEmbedding"), elementwise.rotary
     ),
-    **dict.fromkeys(
-        (
-            "com.microsoft::BiasGelu",
-            "com.microsoft::FastGelu",
-            "com.microsoft::Gelu",
-            "com.microsoft::QuickGelu",
-            "elkhound::GeGLU",
-            "elkhound::SwiGLU",
-        ),
-        elementwise.gated,
-    ),
+    **dict.fromkeys(("elkhound::GeGLU", "elkhound::SwiGLU"), elementwise.gated),
+    **dict.fromkeys(("LpPool",), windows.pool),
+    **dict.fromkeys(("GlobalLpPool",), windows.global_pool),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), elementwise.rescale),
+    **dict.fromkeys(("Resize", "Upsample"), resize.resize),
+    **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), copies.scatter),
     "BatchNormalization": elementwise.batch_norm,
     "Concat": copies.concat,
     "Conv": windows.conv,
+    "CumSum": rows.running,
     "Expand": copies.expand,
     "Gather": copies.gather,
+    "GatherElements": copies.gather_elements,
+    "GatherND": copies.gather_nd,
     "Gemm": matmul.gemm,
+    "GridSample": resize.grid_sample,
+    "Hardmax": rows.running,
     "LRN": windows.local_response,
     "LayerNormalization": rows.layer_norm,
     "MatMul": matmul.matmul,
+    "OneHot": copies.one_hot,
+    "Pad": copies.moved,
+    "ReverseSequence": copies.moved,
     "Slice": copies.copy,
     "Split": copies.split,
+    "Tile": copies.moved,
+    "Trilu": copies.moved,
+    "elkhound::ArgSort": rows.sort,
+    "elkhound::Attention": attention.attention,
+    "elkhound::BlockedMatMul": blocked.product,
+    "elkhound::Columns": windows.columns,
+    "elkhound::Copy": copies.moved,
+    "elkhound::Einsum": sums.einsum,
+    "elkhound::Fold": windows.fold,
+    "elkhound::GroupNorm": rows.group_norm,
+    "elkhound::GruReset": recurrent.gru_reset,
+    "elkhound::GruRow": recurrent.gru_row,
+    "elkhound::Load": copies.copy,
+    "elkhound::LstmCell": recurrent.lstm_cell,
+    "elkhound::LstmRow": recurrent.lstm_row,
+    "elkhound::RecurrentProduct": recurrent.product,
+    "elkhound::RnnRow": recurrent.rnn_row,
+    "elkhound::RowNorm": rows.row_norm,
 }
-
-
-def refuse_unsupported(nodes: Sequence[Node]) -> None:
-    """Refuse operators that cannot be planned, naming all types, and malformed ones."""
-    known = {*LOWERINGS, *VIEWS, *SHAPE_ONLY}
-    unknown = [node for node in nodes if node.op not in known]
-    if unknown:
-        first = unknown[0]
-        output = next((name for name in first.outputs if name), "nothing")
-        types = ", ".join(sorted({node.op for node in unknown}))
-        raise BadInputError(
-            f"cannot plan operator {first.op} (node {first.name}, output {output}); "
-            f"unsupported types in the graph: {types}",
-            code="unsupported-operator",
-        )
-    for node in nodes:
-        if node.misfit:
-            raise BadInputError(
-                f"node {node.name} ({node.op}): {node.misfit}", code="bad-node"
-            )
 
 
 def lower_graph(
@@ -157,13 +157,23 @@ def _lowered(
 ) -> tuple[Operator, ...]:
     """Lower one node; whatever does not fit in it is the file's fault, by its name."""
     try:
-        return LOWERINGS[node.op](_call(node, values, seen))
+        operators = LOWERINGS[node.op](_call(node, values, seen))
+        return (*operators[:-1], _rescaled(node, operators[-1]))
     except (ValueError, IndexError, ZeroDivisionError) as error:
         raise BadInputError(
             f"node {node.name} ({node.op}): its shapes and attributes do not fit "
             f"({error})",
             code="bad-node",
         ) from error
+
+
+def _rescaled(node: Node, operator: Operator) -> Operator:
+    """Add the passes of an operator that works on quantised numbers."""
+    passes = (Pass.UNARY,) * node.integer("requantize", 0)
+    if not passes:
+        return operator
+    einsum = replace(operator.einsum, passes=(*operator.einsum.passes, *passes))
+    return replace(operator, einsum=einsum)
 
 
 def _call(node: Node, values: Mapping[str, Value], seen: Mapping[str, Operand]) -> Call:

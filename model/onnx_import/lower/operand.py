@@ -47,6 +47,17 @@ class Operand:
     order: tuple[int, ...]
     folded: bool = False
 
+    def split(self, axis: int, extents: tuple[int, ...]) -> Operand:
+        """Return the operand with one axis seen as several, the outermost first."""
+        place, more = self.order[axis], len(extents) - 1
+        moved = tuple(p + more if p > place else p for p in self.order)
+        return Operand(
+            self.root,
+            (*self.shape[:axis], *extents, *self.shape[axis + 1 :]),
+            (*moved[:axis], *range(place, place + more + 1), *moved[axis + 1 :]),
+            self.folded,
+        )
+
     def access(self, axes: Sequence[Axis]) -> Access:
         """Return the access with the given axis per seen axis, in storage order."""
         stored = dict(zip(self.order, axes, strict=True))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from elkhound.model.graph import Operator, OperatorKind, Pass
 from elkhound.model.onnx_import.lower.operand import UNINDEXED, Call, grid
 from elkhound.model.passes import (
+    ADD_PASSES,
     LAYER_NORM_PASSES,
     LAYER_NORM_ROUNDS,
     RMS_NORM_PASSES,
@@ -56,6 +59,60 @@ def rms_norm(call: Call) -> tuple[Operator, ...]:
     return (_norm(call, RMS_NORM_PASSES, RMS_NORM_ROUNDS, 1),)
 
 
+def running(call: Call) -> tuple[Operator, ...]:
+    """CumSum and Hardmax: a scan of every row, then its result for every place."""
+    rank = len(call.first.shape)
+    axis = call.node.integer("axis", -1)
+    rows = range(axis % max(rank, 1), axis % max(rank, 1) + 1)
+    return (_rowwise(call, OperatorKind.REDUCE, rows, (Pass.REDUCE, *ADD_PASSES), 1),)
+
+
+def sort(call: Call) -> tuple[Operator, ...]:
+    """Sort indices of every row: ⌈log₂ n⌉ sweeps that compare and exchange."""
+    rank = len(call.first.shape)
+    axis = call.node.integer("axis", -1) % max(rank, 1)
+    sweeps = max(1, (call.first.shape[axis] - 1).bit_length())
+    rows = range(axis, axis + 1)
+    return (_rowwise(call, OperatorKind.REDUCE, rows, ADD_PASSES * sweeps, sweeps),)
+
+
+def group_norm(call: Call) -> tuple[Operator, ...]:
+    """Layer norm of every group of channels; scale and bias per channel."""
+    image, out = call.first, call.output
+    groups = call.node.integer("groups", 1)
+    split = (groups, image.shape[1] // groups)
+    whole, written = image.split(1, split), out.split(1, split)
+    sizes, axes = grid(whole.shape)
+    vectors = [
+        vector.split(0, split).access(axes[1:3])
+        if vector.shape == image.shape[1:2]
+        else vector.access(axes[1:2])
+        for vector in call.inputs[1:]
+        if vector is not None and not vector.folded
+    ]
+    return (
+        call.operator(
+            OperatorKind.NORM,
+            sizes or {"d0": 1},
+            [whole.access(axes), *vectors],
+            written.access(axes),
+            LAYER_NORM_PASSES[: len(LAYER_NORM_PASSES) - 2 + len(call.inputs[1:])],
+            rows=tuple(f"d{i}" for i in range(2, len(axes)) if f"d{i}" in sizes),
+            rounds=LAYER_NORM_ROUNDS,
+        ),
+    )
+
+
+def row_norm(call: Call) -> tuple[Operator, ...]:
+    """Norm over any axes, without weights."""
+    rank = len(call.first.shape)
+    axes = {axis % rank for axis in call.node.integers("axes") or ()}
+    layer = call.node.text("passes", "layer") == "layer"
+    passes = LAYER_NORM_PASSES[:-2] if layer else RMS_NORM_PASSES[:-1]
+    rounds = LAYER_NORM_ROUNDS if layer else RMS_NORM_ROUNDS
+    return (_rowwise(call, OperatorKind.NORM, sorted(axes), passes, rounds),)
+
+
 def _norm(
     call: Call, passes: tuple[Pass, ...], rounds: int, parameters: int
 ) -> Operator:
@@ -63,22 +120,25 @@ def _norm(
     axis = call.node.integer("axis", -1) % max(rank, 1)
     given = sum(1 for operand in call.inputs[1:] if operand is not None)
     used = passes[: len(passes) - max(0, parameters - given)]
-    return _rowwise(call, OperatorKind.NORM, range(axis, rank), used, rounds)
+    rows = range(axis, rank)
+    return _rowwise(call, OperatorKind.NORM, rows, used, rounds, weighted=True)
 
 
 def _rowwise(
     call: Call,
     kind: OperatorKind,
-    rows: range,
+    rows: Iterable[int],
     passes: tuple[Pass, ...],
     rounds: int,
+    *,
+    weighted: bool = False,
 ) -> Operator:
     whole = call.first
     sizes, axes = grid(whole.shape)
     weights = [
         operand.access(axes[len(axes) - len(operand.shape) :])
         for operand in call.inputs[1:]
-        if operand is not None and not operand.folded
+        if weighted and operand is not None and not operand.folded
     ]
     return call.operator(
         kind,

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from elkhound.model.graph import Access, Axis, Operator, OperatorKind, Pass
-from elkhound.model.onnx_import.lower.operand import UNINDEXED, Call, Operand, indexed
+from elkhound.model.onnx_import.lower.operand import (
+    UNINDEXED,
+    Call,
+    Operand,
+    grid,
+    indexed,
+)
 from elkhound.model.onnx_import.shapes import windows
 from elkhound.model.onnx_import.shapes.windows import Window
 from elkhound.model.passes import MATMUL_BIAS_PASSES, MATMUL_PASSES
@@ -43,6 +49,66 @@ def conv(call: Call) -> tuple[Operator, ...]:
             _grouped(out, group, 1, [indexed("n"), *groups, indexed("oc"), *spread]),
             MATMUL_PASSES if bias is None else MATMUL_BIAS_PASSES,
         ),
+    )
+
+
+def columns(call: Call) -> tuple[Operator, ...]:
+    """C[n, g, oc, i…, k…] = Σ I[n, g, ic, i…] · W[g, ic, oc, k…] of a ConvTranspose.
+
+    Where kernels do not overlap, C is the output, seen as (i, k) on every axis.
+    """
+    image, kernel, out = call.first, call.second, call.output
+    group = call.node.integer("group", 1)
+    rank = len(image.shape) - 2
+    names = _names(rank)
+    places, taps = [f"i{n}" for n in names], [f"k{n}" for n in names]
+    sizes = {"n": image.shape[0]}
+    if group > 1:
+        sizes["g"] = group
+    sizes |= {"oc": kernel.shape[1], "ic": image.shape[1] // group}
+    sizes.update(zip(places, image.shape[2:], strict=True))
+    sizes.update(zip(taps, kernel.shape[2:], strict=True))
+    groups = [indexed("g")] if group > 1 else []
+    spread = [indexed(name) for name in places]
+    inner = [indexed(name) for name in taps]
+    if call.node.integer("apart", 0):
+        target, bias = out, call.input(2)
+        for axis in range(rank - 1, -1, -1):
+            pair = (image.shape[axis + 2], kernel.shape[axis + 2])
+            target = target.split(axis + 2, pair)
+        tail = [axis for both in zip(spread, inner, strict=True) for axis in both]
+    else:
+        target, bias, tail = out, None, [*spread, *inner]
+    inputs = [
+        _grouped(image, group, 1, [indexed("n"), *groups, indexed("ic"), *spread]),
+        _grouped(kernel, group, 0, [*groups, indexed("ic"), indexed("oc"), *inner]),
+        None if bias is None else _grouped(bias, group, 0, [*groups, indexed("oc")]),
+    ]
+    return (
+        call.operator(
+            OperatorKind.CONV,
+            sizes,
+            inputs,
+            _grouped(target, group, 1, [indexed("n"), *groups, indexed("oc"), *tail]),
+            MATMUL_PASSES if bias is None else MATMUL_BIAS_PASSES,
+        ),
+    )
+
+
+def fold(call: Call) -> tuple[Operator, ...]:
+    """Sum the columns of a ConvTranspose that fall on the same output."""
+    out, bias = call.output, call.input(1)
+    overlaps = call.node.integer("overlaps", 1)
+    sizes, axes = grid(out.shape)
+    sizes["overlap"] = overlaps
+    seen = (*out.shape, overlaps)
+    columns_seen = Operand(call.first.root, seen, tuple(range(len(seen))))
+    inputs = [columns_seen.access([*axes, indexed("overlap")])]
+    if bias is not None and not bias.folded:
+        inputs.append(bias.access([axes[1]]))
+    passes = (Pass.REDUCE, *((Pass.ELEMENTWISE,) if bias is not None else ()))
+    return (
+        call.operator(OperatorKind.REDUCE, sizes, inputs, out.access(axes), passes),
     )
 
 

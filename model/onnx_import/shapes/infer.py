@@ -15,15 +15,16 @@ from elkhound.model.onnx_import.operators import (
     VIEWS,
 )
 from elkhound.model.onnx_import.reader import dtype_of
-from elkhound.model.onnx_import.shapes import contrib, standard
+from elkhound.model.onnx_import.shapes import contrib, internal, moves, standard
 from elkhound.model.onnx_import.shapes.standard import Rule, Shape
 from elkhound.model.onnx_import.source import Declared, Node, Source, Value
 from elkhound.model.onnx_import.symbols import symbol_name
 
 BOOLEAN = frozenset(
     {"And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not"}
-    | {"Or", "Xor"}
+    | {"Or", "Xor", "IsNaN", "IsInf"}
 )
+NEVER_CONSTANT = frozenset({"elkhound::Load"})  # a weight, once it is on the chip
 INDEX = frozenset({"ArgMax", "ArgMin", "Shape", "Size"})
 CAST_TARGETS = {  # onnx.TensorProto numbers
     1: "float32",
@@ -47,6 +48,8 @@ CAST_TARGETS = {  # onnx.TensorProto numbers
     22: "int4",
     23: "float4e2m1",
     24: "float8e8m0",
+    25: "uint2",
+    26: "int2",
 }
 
 RULES: Mapping[str, Rule] = {
@@ -54,39 +57,34 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(ELEMENTWISE, standard.broadcast),
     **dict.fromkeys(REDUCTIONS, standard.reduce),
     **dict.fromkeys(("Identity", "Dropout"), standard.same),
-    **dict.fromkeys(("Softmax", "LogSoftmax", "LRN"), standard.same),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax", "LRN"), standard.same),
+    **dict.fromkeys(("CumSum", "Trilu", "ReverseSequence"), standard.first_only),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), standard.first_only),
+    **moves.RULES,
+    **internal.RULES,
     **standard.RULES,
     **contrib.RULES,
 }
 
 
-def infer_values(
-    source: Source, nodes: Sequence[Node], bind: Mapping[str, int]
+def input_values(
+    source: Source, read: frozenset[str], bind: Mapping[str, int]
 ) -> dict[str, Value]:
-    """Return every value that the nodes read or write.
+    """Return the constants, and the inputs that some node reads.
 
     Parameters
     ----------
     source : Source
-        Inputs, constants, and what onnx inferred.
-    nodes : sequence of Node
-        Live nodes in execution order.
+        Inputs and constants.
+    read : frozenset of str
+        What nodes read.
     bind : mapping of str to int
         Extents of the symbols.
     """
     values = dict(source.constants)
-    read = {name for node in nodes for name in node.inputs}
     for declared in source.inputs:
         if declared.name in read:
             values[declared.name] = _input_value(declared, bind)
-    for node in nodes:
-        for name in filter(None, node.inputs):
-            if name not in values:
-                raise BadInputError(
-                    f"node {node.name} ({node.op}) reads {name}, which nothing makes",
-                    code="missing-value",
-                )
-        values.update(_node_values(source, node, values))
     return values
 
 
@@ -103,16 +101,28 @@ def _input_value(declared: Declared, bind: Mapping[str, int]) -> Value:
     return Value(dtype=dtype, shape=shape)
 
 
-def _node_values(
+def node_values(
     source: Source, node: Node, values: Mapping[str, Value]
 ) -> dict[str, Value]:
+    """Return what is known of a node's outputs, those apart that are known already.
+
+    Parameters
+    ----------
+    source : Source
+        What onnx inferred and the file declares.
+    node : Node
+        Any plain node.
+    values : mapping of str to Value
+        Its inputs.
+    """
     inputs = [values[name] if name else None for name in node.inputs]
     data = fold(node, inputs)
     constant = data is not None or all(v is None or v.constant for v in inputs)
+    constant = constant and node.op not in NEVER_CONSTANT
     made: dict[str, Value] = {}
     own: list[Shape] | None = None
     for index, name in enumerate(node.outputs):
-        if not name:
+        if not name or name in values:  # absent, or declared by an expansion
             continue
         known = source.inferred.get(name)
         shape = known.shape if known is not None else None
@@ -126,7 +136,9 @@ def _node_values(
         _refuse_resized(node, inputs, shape)
         stated = known.dtype if known is not None else None
         dtype = (
-            dtype_of(stated, f"tensor {name}") if stated else _own_dtype(node, inputs)
+            dtype_of(stated, f"tensor {name}")
+            if stated
+            else _own_dtype(node, inputs, index)
         )
         if not constant:
             _refuse_empty(f"node {node.name} ({node.op})", name, shape)
@@ -161,14 +173,21 @@ def _own_shapes(
         )
     try:
         return RULES[node.op](node, inputs)
-    except (ValueError, IndexError, ZeroDivisionError) as error:
+    except (ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
+        if len(stated) == len(node.outputs):
+            return stated
         raise BadInputError(
             f"node {node.name} ({node.op}): {error}", code="bad-shape"
         ) from None
 
 
-def _own_dtype(node: Node, inputs: Sequence[Value | None]) -> DType:
-    if node.op in BOOLEAN:
+def _own_dtype(node: Node, inputs: Sequence[Value | None], output: int) -> DType:
+    stated = node.text("result_type", "")
+    if stated:
+        return DTYPES[stated]
+    if node.op == "QuantizeLinear":
+        return _quantised(node, inputs)
+    if node.op in BOOLEAN or (node.op == "Dropout" and output == 1):
         return DTYPES["bool"]
     if node.op in INDEX:
         return DTYPES["int64"]
@@ -177,7 +196,7 @@ def _own_dtype(node: Node, inputs: Sequence[Value | None]) -> DType:
     if node.op == "ConstantOfShape":
         value = node.attributes.get("value")
         return value.dtype if isinstance(value, Value) else DTYPES["float32"]
-    index = 1 if node.op == "Where" else 0
+    index = {"Where": 1, "DequantizeLinear": 1, "OneHot": 2}.get(node.op, 0)
     value = inputs[index] if index < len(inputs) else None
     if value is None:
         raise BadInputError(
@@ -185,6 +204,14 @@ def _own_dtype(node: Node, inputs: Sequence[Value | None]) -> DType:
             code="unsupported-type",
         )
     return value.dtype
+
+
+def _quantised(node: Node, inputs: Sequence[Value | None]) -> DType:
+    """Return the type of a QuantizeLinear: its zero point's, or as it says."""
+    zero = inputs[2] if len(inputs) > 2 else None
+    if zero is not None:
+        return zero.dtype
+    return DTYPES[CAST_TARGETS.get(node.integer("output_dtype", 0), "uint8")]
 
 
 def _refuse_empty(owner: str, tensor: str, shape: Shape) -> None:

@@ -88,8 +88,10 @@ def in_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     ):
         return
 
-    def ask(path: Path, bind: Mapping[str, int], limit: float) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(json.dumps(read(str(path), dict(bind))))
+    def ask(
+        path: Path, content: bytes, bind: Mapping[str, int], limit: float
+    ) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(json.dumps(read(content, dict(bind))))
         return answer
 
     monkeypatch.setattr("elkhound.model.onnx_import.reader.ask_worker", ask)

@@ -44,12 +44,18 @@ TABLE: dict[str, list[Imported | Refused]] = {
         Refused("unsupported-operator", "ai.onnx.preview.training::Adam")
     ],
     "alexnet_extdata_missing": [Imported(21, 654_560_384)],
-    "aten_fallback": [Refused("missing-value", "graph output 3")],
-    "attention_gqa_past_opset23": [Refused("unsupported-operator", "Attention")],
+    "aten_fallback": [Refused("unsupported-operator", "ATen")],
+    "attention_gqa_past_opset23": [Imported(7, 20_736)],
     "attention_head_bf16": [Imported(6, 14_680_064)],
-    "attention_wrong_domain": [Refused("unsupported-operator", "Attention")],
-    "basic_pitch_nmp": [Refused("unsupported-operator", "Pad")],
-    "byte_bilstm": [Refused("unsupported-operator", "LSTM")],
+    "attention_wrong_domain": [Refused("bad-node", "com.microsoft::Attention")],
+    "basic_pitch_nmp": [
+        Refused("unbound-symbol", "unk__749"),
+        Imported(139, 524_079_648, {"unk__749": 1}),
+    ],
+    "byte_bilstm": [
+        Refused("unbound-symbol", "batch"),
+        Imported(779, 20_987_904, {"batch": 1, "length": 64}),
+    ],
     "custom_domain_no_import": [
         Refused("unsupported-operator", "qonnx.custom_op.general::Quant")
     ],
@@ -62,21 +68,27 @@ TABLE: dict[str, list[Imported | Refused]] = {
     "gemm_fp8": [Imported(1, 336)],
     "gemm_opset26_nodata": [Imported(1, 4_294_967_296)],
     "gpt2_tiny_past_contrib": [
-        Refused("unsupported-operator", "com.microsoft::EmbedLayerNormalization")
+        Refused("unbound-symbol", "batch_size"),
+        Imported(
+            100,
+            96_320,
+            {"batch_size": 1, "seq_len": 1, "total_seq_len": 9, "past_seq_len": 8},
+        ),
     ],
-    "gqa_decode_noimport": [
-        Refused("unsupported-operator", "com.microsoft::GroupQueryAttention")
-    ],
-    "if_runtime_cond": [Refused("unsupported-operator", "If")],
-    "int4_qdq_blocked": [Refused("unsupported-operator", "QuantizeLinear")],
+    "gqa_decode_noimport": [Imported(12, 640)],
+    "if_runtime_cond": [Imported(1, 0)],
+    "int4_qdq_blocked": [Imported(1, 32)],
     "light_densenet121": [Imported(726, 2_834_161_664)],
     "light_resnet50": [Imported(175, 4_089_184_256)],
-    "loop_dynamic_trip": [Refused("unsupported-operator", "Loop")],
+    "loop_dynamic_trip": [
+        Imported(9, 0, options={"trips": {"b_loop": 3}}),
+        Refused("unbounded-loop", "Loop"),
+    ],
     "magika_v3_3": [
         Refused("unbound-symbol", "unk__214"),
         Imported(55, 366_717_952, {"unk__214": 1}),
     ],
-    "matmulnbits_int4": [Refused("unsupported-operator", "com.microsoft::MatMulNBits")],
+    "matmulnbits_int4": [Imported(1, 128)],
     "mobilenetv2_adamw_optimizer": [
         Refused("unsupported-operator", "com.microsoft::AdamWOptimizer")
     ],
@@ -86,24 +98,55 @@ TABLE: dict[str, list[Imported | Refused]] = {
         Imported(56, 1_032_192, {"batch": 1, "tgt_len": 4, "src_len": 16}),
     ],
     "opset1_globalavgpool": [Imported(1, 0)],
-    "paged_kv_decoder": [Refused("unsupported-operator", "GatherND")],
+    "paged_kv_decoder": [
+        Refused("unbound-symbol", "num_tokens"),
+        Imported(
+            39, 0, {"num_tokens": 4, "batch_plus_1": 3, "batch": 1, "max_blocks": 4}
+        ),
+    ],
     "ppocr_cls_v2": [
         Refused("unbound-symbol", "x[0]"),
         Imported(213, 6_259_952, {"x[0]": 1, "?": 64}),
     ],
-    "ppocr_det_v4": [Refused("unsupported-operator", "Resize")],
+    "ppocr_det_v4": [
+        Refused("unbound-symbol", "p2o.DynamicDimension.0"),
+        Imported(
+            257,
+            23_129_984,
+            {
+                "p2o.DynamicDimension.0": 1,
+                "p2o.DynamicDimension.1": 64,
+                "p2o.DynamicDimension.2": 64,
+            },
+        ),
+    ],
     "qwen35_tiny_gqa_fp16": [
-        Refused("unsupported-operator", "com.microsoft::GroupQueryAttention")
+        Refused("unbound-symbol", "batch_size"),
+        Imported(
+            42,
+            123_648,
+            {"batch_size": 1, "seq_len": 1, "total_seq_len": 9, "past_seq_len": 8},
+        ),
     ],
     "resnet18_extdata_missing": [Imported(48, 1_814_073_344)],
     "sdp_attention_opset17": [Imported(3, 1_048_576)],
     "sequence_map_expanded": [Refused("unsupported-operator", "SequenceLength")],
-    "silero_vad_16k_lstm": [Refused("unsupported-operator", "Pad")],
-    "silero_vad_nested_if": [Refused("unsupported-operator", "If")],
-    "silero_vad_static_dupnames": [Refused("unsupported-operator", "Pad")],
-    "softmax_xent_loss_opset13": [
-        Refused("unsupported-operator", "NegativeLogLikelihoodLoss")
+    "silero_vad_16k_lstm": [
+        Refused("unbound-symbol", "sequence_length"),
+        Imported(27, 745_600, {"sequence_length": 1}),
     ],
+    "silero_vad_nested_if": [
+        Refused("unbound-symbol", "input[0]"),
+        Imported(33, 563_968, {"input[0]": 1, "input[1]": 512, "state[1]": 1}),
+        Imported(
+            33,
+            342_016,
+            {"input[0]": 1, "input[1]": 256, "state[1]": 1},
+            {"branches": {"If_0": "else"}},
+        ),
+    ],
+    "silero_vad_static_dupnames": [Imported(33, 679_552)],
+    "softmax_xent_loss_opset13": [Imported(3, 0)],
     "swiglu_function_nodata": [Imported(4, 360_777_252_864)],
     "trees_only_ml": [
         Refused("unsupported-operator", "ai.onnx.ml::TreeEnsembleClassifier")

@@ -246,15 +246,6 @@ CASES = [
         GELU_PASSES,
         id="fast-gelu",
     ),
-    pytest.param(
-        [node("BiasGelu", ["x", "b"], ["y"], domain="com.microsoft")],
-        {"x": (3, 4)},
-        {"b": (4,)},
-        OperatorKind.ACTIVATION,
-        {"d0": 3, "d1": 4},
-        (ELEMENTWISE, *GELU_PASSES),
-        id="bias-gelu",
-    ),
 ]
 
 

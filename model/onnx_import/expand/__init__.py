@@ -1,0 +1,24 @@
+"""Composite operators written out as plain ones, so that both cost the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from elkhound.model.onnx_import.expand import (
+    attention,
+    layers,
+    moves,
+    quantised,
+    recurrent,
+)
+from elkhound.model.onnx_import.expand.expansion import Expansion
+
+EXPANSIONS: Mapping[str, Callable[[Expansion], None]] = {
+    **attention.EXPANSIONS,
+    **layers.EXPANSIONS,
+    **moves.EXPANSIONS,
+    **quantised.EXPANSIONS,
+    **recurrent.EXPANSIONS,
+}
+
+__all__ = ["EXPANSIONS", "Expansion"]

@@ -1,0 +1,124 @@
+"""One pass over the nodes: values for all of them, composite ones taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from elkhound.model.errors import BadInputError
+from elkhound.model.onnx_import.choices import Choices
+from elkhound.model.onnx_import.control import CONTROL, inline
+from elkhound.model.onnx_import.expand import EXPANSIONS, Expansion
+from elkhound.model.onnx_import.order import legible
+from elkhound.model.onnx_import.shapes.infer import input_values, node_values
+from elkhound.model.onnx_import.source import Node, Source, Value
+from elkhound.model.onnx_import.supported import refuse_unsupported
+
+MOST_NODES = 100_000  # after unrolling; beyond, planning is hopeless anyway
+
+
+@dataclass(slots=True)
+class Resolver:
+    """Takes nodes in execution order; knows every value made so far.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    choices : Choices
+        What the user decided about branches, loops and unknown operators.
+    values : dict of str to Value
+        Types, shapes, constness and known elements of everything so far.
+    nodes : list of Node
+        What was taken: plain operators only.
+    notes : list of str
+        What was decided that the user should know of.
+    """
+
+    source: Source
+    choices: Choices
+    values: dict[str, Value]
+    nodes: list[Node] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+
+    def take(self, node: Node) -> None:
+        """Take one node, or what it stands for."""
+        for name in node.reads:
+            if name not in self.values:
+                raise BadInputError(
+                    f"node {node.name} ({node.op}) reads {name}, which nothing makes",
+                    code="missing-value",
+                )
+        refuse_unsupported([node])
+        if node.op in CONTROL:
+            inline(self, node)
+        elif node.op in EXPANSIONS:
+            self._expand(node)
+        else:
+            self.values.update(node_values(self.source, node, self.values))
+            self._append(node)
+
+    def take_all(self, nodes: Iterable[Node]) -> None:
+        """Take nodes in execution order."""
+        for node in nodes:
+            self.take(node)
+
+    def fresh(self, name: str) -> str:
+        """Return a value name that nothing has yet, close to the given one."""
+        candidate, number = name, 2
+        while candidate in self.values:
+            candidate, number = f"{name}#{number}", number + 1
+        return candidate
+
+    def note(self, text: str) -> None:
+        """Tell the user something, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def _append(self, node: Node) -> None:
+        base = legible(node.name)
+        name, number = base, 2
+        while name in self.names:
+            name, number = f"{base}#{number}", number + 1
+        self.names.add(name)
+        if len(self.nodes) >= MOST_NODES:
+            raise BadInputError(
+                f"node {node.name}: more than {MOST_NODES} nodes, unrolled",
+                code="too-many-nodes",
+            )
+        self.nodes.append(node if name == node.name else replace(node, name=name))
+
+    def _expand(self, node: Node) -> None:
+        inputs = [self.values[name] if name else None for name in node.inputs]
+        try:
+            EXPANSIONS[node.op](Expansion(node, inputs, self))
+        except (ValueError, IndexError, ZeroDivisionError) as error:
+            raise BadInputError(
+                f"node {node.name} ({node.op}): its shapes and attributes do not fit "
+                f"({error})",
+                code="bad-node",
+            ) from error
+
+
+def resolve(
+    source: Source, nodes: Sequence[Node], bind: Mapping[str, int], choices: Choices
+) -> Resolver:
+    """Return the plain nodes behind a file's nodes, with every value they touch.
+
+    Parameters
+    ----------
+    source : Source
+        Inputs, constants, and what onnx inferred.
+    nodes : sequence of Node
+        Live nodes in execution order.
+    bind : mapping of str to int
+        Extents of the symbols.
+    choices : Choices
+        What the user decided about branches, loops and unknown operators.
+    """
+    read = frozenset(name for node in nodes for name in node.reads)
+    resolver = Resolver(source, choices, input_values(source, read, bind))
+    resolver.take_all(nodes)
+    choices.refuse_unused()
+    return resolver

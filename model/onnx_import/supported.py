@@ -1,0 +1,45 @@
+"""Which operators can be planned; the others are refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from elkhound.model.errors import BadInputError
+from elkhound.model.onnx_import.control import CONTROL
+from elkhound.model.onnx_import.expand import EXPANSIONS
+from elkhound.model.onnx_import.lower.graph import LOWERINGS
+from elkhound.model.onnx_import.operators import SHAPE_ONLY, VIEWS
+from elkhound.model.onnx_import.source import Node
+
+SUPPORTED = frozenset({*LOWERINGS, *VIEWS, *SHAPE_ONLY, *CONTROL, *EXPANSIONS})
+
+
+def refuse_unsupported(nodes: Sequence[Node]) -> None:
+    """Refuse operators that cannot be planned, naming all types, and malformed ones.
+
+    Loop bodies are looked into; of an If only the branch taken counts, later.
+    """
+    unknown = list(_unknown(nodes))
+    if unknown:
+        first = unknown[0]
+        output = next((name for name in first.outputs if name), "nothing")
+        types = ", ".join(sorted({node.op for node in unknown}))
+        raise BadInputError(
+            f"cannot plan operator {first.op} (node {first.name}, output {output}); "
+            f"unsupported types in the graph: {types}",
+            code="unsupported-operator",
+        )
+    for node in nodes:
+        if node.misfit:
+            raise BadInputError(
+                f"node {node.name} ({node.op}): {node.misfit}", code="bad-node"
+            )
+
+
+def _unknown(nodes: Iterable[Node]) -> Iterable[Node]:
+    for node in nodes:
+        if node.op not in SUPPORTED:
+            yield node
+        if node.op in ("Loop", "Scan"):
+            for body in node.subgraphs.values():
+                yield from _unknown(body.nodes)

@@ -1,0 +1,112 @@
+"""The bytes of an ONNX file without its weights, read from the wire format.
+
+protobuf would load every weight before it can be dropped, and takes at most 2 GiB. This
+reads the keys and lengths alone and steps over long data fields, so that memory depends
+on the number of nodes, not on weights.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+
+LONGEST_DATA_BYTES = 64 * 1024  # holds the elements of any constant that is read
+DEEPEST = 60  # messages inside one another; protobuf gives up at 100
+
+# message -> field number -> message of that field
+PARTS: Mapping[str, Mapping[int, str]] = {
+    "Model": {7: "Graph", 25: "Function"},
+    "Graph": {1: "Node", 5: "Tensor", 15: "Sparse"},
+    "Function": {7: "Node"},
+    "Node": {5: "Attribute"},
+    "Attribute": {5: "Tensor", 6: "Graph", 10: "Tensor", 11: "Graph", 22: "Sparse"},
+    "Sparse": {1: "Tensor", 2: "Tensor"},
+    "Tensor": {},
+}
+DATA: Mapping[str, frozenset[int]] = {  # fields left out where they are long
+    "Tensor": frozenset({4, 5, 6, 7, 9, 10, 11}),
+    "Attribute": frozenset({4}),
+}
+LEFT_OUT: Mapping[str, frozenset[int]] = {"Model": frozenset({20})}  # training graphs
+
+
+class WireError(ValueError):
+    """The bytes are no protobuf message."""
+
+
+def without_weights(path: Path) -> bytes:
+    """Return the model of a file, its long constants without data.
+
+    Raises
+    ------
+    WireError
+        The file is no protobuf message, or is cut off.
+    """
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        return b"".join(_message(data, 0, len(data), "Model", 0))
+
+
+def _message(
+    data: mmap.mmap, start: int, end: int, kind: str, depth: int
+) -> list[bytes]:
+    """Return what is kept of a message, in pieces."""
+    if depth > DEEPEST:
+        raise WireError(f"messages more than {DEEPEST} deep")
+    parts, dropped = PARTS[kind], LEFT_OUT.get(kind, frozenset())
+    kept: list[bytes] = []
+    copied = position = start  # all before `copied` is in `kept`, or left out
+    while position < end:
+        field = position
+        key, position = _varint(data, position, end)
+        number, wire = key >> 3, key & 7
+        if wire != 2:
+            position = _after_scalar(data, position, end, wire)
+            continue
+        size, body = _varint(data, position, end)
+        position = body + size
+        if position > end:
+            raise WireError(f"cut off at byte {body}")
+        is_long = size > LONGEST_DATA_BYTES and number in DATA.get(kind, ())
+        if number in parts or number in dropped or is_long:
+            kept.append(data[copied:field])
+            copied = position
+        if number in parts:
+            inner = _message(data, body, position, parts[number], depth + 1)
+            kept += [_encoded(key), _encoded(sum(map(len, inner))), *inner]
+    kept.append(data[copied:end])
+    return kept
+
+
+def _after_scalar(data: mmap.mmap, position: int, end: int, wire: int) -> int:
+    if wire == 0:
+        return _varint(data, position, end)[1]
+    width = {1: 8, 5: 4}.get(wire)
+    if width is None or position + width > end:
+        raise WireError(f"no protobuf field at byte {position}")
+    return position + width
+
+
+def _varint(data: mmap.mmap, position: int, end: int) -> tuple[int, int]:
+    """Return a variable-length integer and the position behind it."""
+    value = shift = 0
+    while position < end and shift < 70:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+    raise WireError(f"cut off at byte {position}")
+
+
+def _encoded(value: int) -> bytes:
+    result = bytearray()
+    while value > 0x7F:
+        result.append(value & 0x7F | 0x80)
+        value >>= 7
+    result.append(value)
+    return bytes(result)
