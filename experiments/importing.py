@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from elkhound.experiments.source import ReadGraph
-from elkhound.model.graph import Graph, Home, Operator, OperatorKind
+from elkhound.model.graph import Home, Operator, OperatorKind
 
 
 def import_document(read: ReadGraph) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def import_document(read: ReadGraph) -> dict[str, Any]:
     the file, so that `unsupported` is empty in a successful import.
     """
     graph = read.graph
-    weights = _weights(graph)
+    weights = _weights(read)
     return {
         "operators": [
             {
@@ -70,22 +70,30 @@ def print_import(read: ReadGraph) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _weights(graph: Graph) -> dict[str, int]:
-    """Return the bytes of every tensor in HBM that is more than a cache.
-
-    A cache is read by batched matmuls only.
-    """
-    read_as_weight = {
-        access.tensor
-        for operator in graph.operators
-        if operator.kind is not OperatorKind.BATCHED_MATMUL
-        for access in operator.einsum.inputs
-    }
+def _weights(read: ReadGraph) -> dict[str, int]:
+    """Return the bytes of every tensor in HBM that is read and is no cache."""
+    graph = read.graph
+    caches = _caches(read)
+    used = {a.tensor for operator in graph.operators for a in operator.einsum.inputs}
     return {
         tensor.name: tensor.size_bytes
         for tensor in graph.tensors
-        if tensor.home is Home.HBM and tensor.name in read_as_weight
+        if tensor.home is Home.HBM and tensor.name in used - caches
     }
+
+
+def _caches(read: ReadGraph) -> set[str]:
+    """Return the caches: of a workload by name, of a file inputs of batched matmuls."""
+    if read.report is None:
+        return {t.name for t in read.graph.tensors if t.name.endswith("_cache")}
+    inputs = {choice.input for choice in read.report.homes}
+    elsewhere = {
+        access.tensor
+        for operator in read.graph.operators
+        if operator.kind is not OperatorKind.BATCHED_MATMUL
+        for access in operator.einsum.inputs
+    }
+    return inputs - elsewhere
 
 
 def _weight_bytes(operator: Operator, weights: dict[str, int]) -> int:

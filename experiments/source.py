@@ -171,7 +171,7 @@ def _build_workload(model: str, flags: ModelFlags) -> ReadGraph:
             "--no-patterns": not flags.patterns,
         },
     )
-    return ReadGraph(build_workload(model, flags.bind, flags.phase or "decode"))
+    return ReadGraph(build_workload(model, flags.bind, flags.phase))
 
 
 def _read_problem_file(model: str, flags: ModelFlags) -> Source:

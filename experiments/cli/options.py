@@ -157,7 +157,7 @@ def graph_flags(function: Function) -> Function:
         click.option(
             "--phase",
             metavar="NAME",
-            help="Phase of a built-in workload.  [default: decode]",
+            help="Phase of a built-in workload.  [default: its first]",
         ),
         click.option(
             "--weight",

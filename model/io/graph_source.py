@@ -30,7 +30,7 @@ def load_graph(
     bind : mapping of str to int or None
         Extents of symbols: those of the file, or ``batch``, ``seq`` and ``layers``.
     phase : str or None
-        Of a workload; None for ``decode``.
+        Of a workload; None for its first, ``decode`` of a language model.
     weights, activations : sequence of str
         Inputs of an ONNX file to stream from HBM, or to keep on chip.
     patterns : bool
@@ -49,7 +49,7 @@ def load_graph(
             "patterns": not patterns,
         }
         _refuse_given(f"workload {name}", without_effect)
-        return build_workload(name, bind, phase or "decode")
+        return build_workload(name, bind, phase)
     if Path(name).suffix.lower() != ".onnx" and not Path(name).exists():
         raise BadInputError(
             f"no such file, and no built-in workload {name!r}",

@@ -17,7 +17,35 @@ from elkhound.model.graph import (
     Pass,
     Tensor,
 )
-from elkhound.model.passes import ADD_PASSES, MATMUL_BIAS_PASSES, MATMUL_PASSES
+from elkhound.model.passes import (
+    ADD_PASSES,
+    COPY_PASSES,
+    GEGLU_PASSES,
+    GELU_PASSES,
+    LAYER_NORM_PASSES,
+    LAYER_NORM_ROUNDS,
+    MATMUL_BIAS_PASSES,
+    MATMUL_PASSES,
+    RELU_PASSES,
+    RMS_NORM_PASSES,
+    RMS_NORM_ROUNDS,
+    SILU_PASSES,
+    SWIGLU_PASSES,
+)
+from elkhound.model.workloads.catalogue import Activation, Norm
+
+_NORM_PASSES: dict[Norm, tuple[tuple[Pass, ...], int]] = {
+    Norm.RMS: (RMS_NORM_PASSES, RMS_NORM_ROUNDS),
+    Norm.LAYER: (LAYER_NORM_PASSES, LAYER_NORM_ROUNDS),
+}
+_ACTIVATION_PASSES = {
+    (Activation.RELU, False): RELU_PASSES,
+    (Activation.GELU, False): GELU_PASSES,
+    (Activation.SILU, False): SILU_PASSES,
+    (Activation.GELU, True): GEGLU_PASSES,
+    (Activation.SILU, True): SWIGLU_PASSES,
+}
+WHOLE = Axis(())  # an axis at one fixed place
 
 
 def access(tensor: str, *dimensions: str) -> Access:
@@ -63,24 +91,26 @@ class GraphBuilder:
         *,
         rows: tuple[str, ...] = (),
         rounds: int = 0,
+        part_of: str = "",
     ) -> str:
         """Append an operator and return its output, a tensor of the same name.
 
         `output` lists the dimensions that index the output; `rows` and `rounds` are
-        the einsum's row dimensions and statistics rounds.
+        the einsum's row dimensions and statistics rounds. With `part_of` it writes
+        its part of that tensor instead.
         """
         name = self.scoped(name)
-        self.resident(name, *(sizes[dimension] for dimension in output))
+        written = part_of or self.resident(name, *(sizes[axis] for axis in output))
         einsum = Einsum(
             dimensions=tuple(Dimension(d, size) for d, size in sizes.items()),
             inputs=tuple(inputs),
-            output=access(name, *output),
+            output=access(written, *output),
             passes=passes,
             row_dimensions=rows,
             statistics_rounds=rounds,
         )
         self._operators.append(Operator(name, kind, einsum, self.layer))
-        return name
+        return written
 
     def projection(
         self, name: str, x: str, sizes: Mapping[str, int], *, bias: bool
@@ -98,6 +128,56 @@ class GraphBuilder:
             inputs,
             ("m", "n"),
             MATMUL_BIAS_PASSES if bias else MATMUL_PASSES,
+        )
+
+    def norm(
+        self,
+        name: str,
+        x: str,
+        sizes: Mapping[str, int],
+        norm: Norm,
+        *,
+        part_of: str = "",
+    ) -> str:
+        """Append a normalisation of every row x[m, :], with streamed parameters."""
+        scoped = self.scoped(name)
+        vectors = [self.streamed(f"{scoped}.weight", sizes["n"])]
+        passes, rounds = _NORM_PASSES[norm]
+        if norm is Norm.LAYER:
+            vectors.append(self.streamed(f"{scoped}.bias", sizes["n"]))
+        return self.operator(
+            name,
+            OperatorKind.NORM,
+            sizes,
+            (access(x, "m", "n"), *(access(vector, "n") for vector in vectors)),
+            ("m", "n"),
+            passes,
+            rows=("n",),
+            rounds=rounds,
+            part_of=part_of,
+        )
+
+    def activate(
+        self,
+        name: str,
+        parts: Sequence[str],
+        sizes: Mapping[str, int],
+        activation: Activation,
+    ) -> str:
+        """Append the non-linearity of x[m, n], or of a gate times x."""
+        return self.operator(
+            name,
+            OperatorKind.ACTIVATION,
+            sizes,
+            [access(part, *sizes) for part in parts],
+            tuple(sizes),
+            _ACTIVATION_PASSES[activation, len(parts) == 2],
+        )
+
+    def copy(self, name: str, source: Access, sizes: Mapping[str, int]) -> str:
+        """Append a copy of what `source` reads, with an axis per size."""
+        return self.operator(
+            name, OperatorKind.COPY, sizes, (source,), tuple(sizes), COPY_PASSES
         )
 
     def add(self, name: str, x: str, y: str, sizes: Mapping[str, int]) -> str:

@@ -77,6 +77,78 @@ class Transformer:
     dtype: str = "bfloat16"
 
 
+@dataclass(frozen=True, slots=True)
+class DiffusionTransformer:
+    """A diffusion transformer with adaLN-Zero blocks.
+
+    Parameters
+    ----------
+    layers, hidden, heads, ffn : int
+        Depth, width, attention heads and width of the feed-forward network.
+    patch : int
+        Numbers in one patch of the latent image, its channels included.
+    predicted : int
+        Numbers predicted for each patch: noise and variance.
+    classes : int
+        Rows of the label table, the one for "no label" included.
+    frequencies : int
+        Sinusoidal features of the timestep.
+    dtype : str
+        Type of weights and activations.
+    """
+
+    layers: int
+    hidden: int
+    heads: int
+    ffn: int
+    patch: int
+    predicted: int
+    classes: int
+    frequencies: int
+    dtype: str = "float16"
+
+
+@dataclass(frozen=True, slots=True)
+class LatentMixture:
+    """A decoder with multi-head latent attention and a mixture of experts.
+
+    Parameters
+    ----------
+    layers, dense_layers : int
+        Depth; the first layers that have a plain feed-forward network.
+    hidden, heads : int
+        Width and query heads.
+    query_rank, cached_rank : int
+        Widths of the compressed queries, and of the compressed K and V in the cache.
+    plain_dim, rotary_dim, value_dim : int
+        Width of a head's query without and with position, and of its value.
+    dense_ffn, expert_ffn : int
+        Widths of the plain network and of one expert.
+    experts, chosen : int
+        Routed experts, and how many of them a token takes; one more serves all.
+    vocabulary : int
+        Rows of the embedding.
+    dtype : str
+        Type of weights, caches and activations.
+    """
+
+    layers: int
+    dense_layers: int
+    hidden: int
+    heads: int
+    query_rank: int
+    cached_rank: int
+    plain_dim: int
+    rotary_dim: int
+    value_dim: int
+    dense_ffn: int
+    expert_ffn: int
+    experts: int
+    chosen: int
+    vocabulary: int
+    dtype: str = "bfloat16"
+
+
 def _llama(
     layers: int, hidden: int, kv_heads: int, ffn: int, vocabulary: int = 32_000
 ) -> Transformer:
@@ -113,7 +185,9 @@ def _gpt(
     )
 
 
-CATALOGUE: dict[str, Transformer] = {
+Model = Transformer | DiffusionTransformer | LatentMixture
+
+CATALOGUE: dict[str, Model] = {
     "llama-2-7b": _llama(layers=32, hidden=4096, kv_heads=32, ffn=11_008),
     "llama-2-13b": _llama(layers=40, hidden=5120, kv_heads=40, ffn=13_824),
     "llama-2-70b": _llama(layers=80, hidden=8192, kv_heads=8, ffn=28_672),
@@ -137,4 +211,30 @@ CATALOGUE: dict[str, Transformer] = {
     "opt-30b": _gpt(48, 7168, Activation.RELU, vocabulary=50_272, positions=2050),
     "gpt-3-6.7b": _gpt(32, 4096, Activation.GELU, vocabulary=50_257, positions=2048),
     "gpt-3-175b": _gpt(96, 12_288, Activation.GELU, vocabulary=50_257, positions=2048),
+    "dit-xl-2": DiffusionTransformer(
+        layers=28,
+        hidden=1152,
+        heads=16,
+        ffn=4608,
+        patch=2 * 2 * 4,
+        predicted=2 * 2 * 8,
+        classes=1001,
+        frequencies=256,
+    ),
+    "deepseek-v3": LatentMixture(
+        layers=61,
+        dense_layers=3,
+        hidden=7168,
+        heads=128,
+        query_rank=1536,
+        cached_rank=512,
+        plain_dim=128,
+        rotary_dim=64,
+        value_dim=128,
+        dense_ffn=18_432,
+        expert_ffn=2048,
+        experts=256,
+        chosen=8,
+        vocabulary=129_280,
+    ),
 }

@@ -1,8 +1,12 @@
-"""One decode step of a dense transformer: a new token for each sequence.
+"""A dense transformer: one decode step, or the prefill of whole prompts.
 
-Every sequence has `cached` tokens in its K and V caches, which are streamed and
+Decode: every sequence has `seq` tokens in its K and V caches, which are streamed and
 attended to; the new token's K and V leave the chip and are not attended to. All
 sequences stand at the same position.
+
+Prefill: every sequence has `seq` new tokens and no cache. Each attends to all `seq`:
+neither the causal mask nor a sliding window makes scores smaller. K and V stay for
+attention and a copy of them leaves the chip. The head sees the last token only.
 """
 
 from __future__ import annotations
@@ -12,34 +16,13 @@ from elkhound.model.passes import (
     ADD_PASSES,
     COPY_PASSES,
     GATHER_PASSES,
-    GEGLU_PASSES,
-    GELU_PASSES,
-    LAYER_NORM_PASSES,
-    LAYER_NORM_ROUNDS,
     MATMUL_PASSES,
-    RELU_PASSES,
-    RMS_NORM_PASSES,
-    RMS_NORM_ROUNDS,
     ROPE_PASSES,
-    SILU_PASSES,
     SOFTMAX_PASSES,
     SOFTMAX_ROUNDS,
-    SWIGLU_PASSES,
 )
-from elkhound.model.workloads.builder import GraphBuilder, access
-from elkhound.model.workloads.catalogue import Activation, Norm, Transformer
-
-_NORM_PASSES: dict[Norm, tuple[tuple[Pass, ...], int]] = {
-    Norm.RMS: (RMS_NORM_PASSES, RMS_NORM_ROUNDS),
-    Norm.LAYER: (LAYER_NORM_PASSES, LAYER_NORM_ROUNDS),
-}
-_ACTIVATION_PASSES = {
-    (Activation.RELU, False): RELU_PASSES,
-    (Activation.GELU, False): GELU_PASSES,
-    (Activation.SILU, False): SILU_PASSES,
-    (Activation.GELU, True): GEGLU_PASSES,
-    (Activation.SILU, True): SWIGLU_PASSES,
-}
+from elkhound.model.workloads.builder import WHOLE, GraphBuilder, access
+from elkhound.model.workloads.catalogue import Transformer
 
 
 def decode_step(
@@ -60,37 +43,72 @@ def decode_step(
     layers : int
         Layers between embedding and head.
     """
-    step = _DecodeStep(model, batch, cached)
-    x = step.embed()
+    return _forward(name, DecoderParts(model, batch, cached=cached), layers)
+
+
+def prefill(
+    name: str, model: Transformer, *, batch: int, tokens: int, layers: int
+) -> Graph:
+    """Return the graph of a prefill: `tokens` new tokens in each of `batch` sequences.
+
+    The other parameters are those of `decode_step`.
+    """
+    return _forward(name, DecoderParts(model, batch, tokens=tokens), layers)
+
+
+def _forward(name: str, parts: DecoderParts, layers: int) -> Graph:
+    x = parts.embed()
     appended = []
     for layer in range(layers):
-        step.build.layer = layer
-        x, kv = step.attention(x)
+        parts.build.layer = layer
+        x, kv = parts.attention(x)
         appended.append(kv)
-        x = step.feed_forward(x)
-    step.build.layer = None
-    logits = step.head(x)
-    return step.build.graph(name, (logits, *appended))
+        x = parts.feed_forward(x)
+    parts.build.layer = None
+    logits = parts.head(parts.last(x))
+    return parts.build.graph(name, (logits, *appended))
 
 
-class _DecodeStep:
-    """The parts of the step, each appended to one graph.
+class DecoderParts:
+    """The parts of a forward pass, each appended to one graph.
 
     Dimensions: m rows, n columns, k reduced; in attention b sequence, h KV head,
-    m query heads of its group, n or k cached token.
+    m query heads of its group, s new token where there are several, n or k attended
+    token.
+
+    Parameters
+    ----------
+    model : Transformer
+        Its shape.
+    batch : int
+        Sequences.
+    tokens : int or None
+        New tokens in each, which attend to each other; None: one, in decode.
+    cached : int
+        Tokens in each cache, in decode.
     """
 
-    def __init__(self, model: Transformer, batch: int, cached: int) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        batch: int,
+        *,
+        tokens: int | None = None,
+        cached: int = 0,
+    ) -> None:
         self.model = model
         self.batch = batch
+        self.tokens = tokens
         self.cached = cached
         self.build = GraphBuilder(model.dtype)
-        self.wide = {"m": batch, "n": model.hidden}
+        self.rows = batch * (tokens or 1)
+        self.wide = {"m": self.rows, "n": model.hidden}
+        self.new = {} if tokens is None else {"s": tokens}
 
     def embed(self) -> str:
-        """Gather a row per sequence; add the row of a learned position."""
+        """Gather a row per token; add the row of a learned position."""
         model, build = self.model, self.build
-        tokens = build.resident("tokens", self.batch, dtype="int32")
+        tokens = build.resident("tokens", self.rows, dtype="int32")
         x = build.operator(
             "embedding",
             OperatorKind.GATHER,
@@ -100,17 +118,18 @@ class _DecodeStep:
             GATHER_PASSES,
         )
         if not model.learned_positions:
-            build.resident("rope.cos", model.head_dim)
-            build.resident("rope.sin", model.head_dim)
+            build.resident("rope.cos", *self.new.values(), model.head_dim)
+            build.resident("rope.sin", *self.new.values(), model.head_dim)
             return x
         table = build.streamed("position.weight", model.learned_positions, model.hidden)
-        row = Access(table, (Axis(()), Axis((("n", 1),))))
+        place = access(table, "s", "n").axes if self.new else (WHOLE, Axis((("n", 1),)))
+        sizes = {"b": self.batch, **self.new, "n": model.hidden}
         return build.operator(
             "position",
             OperatorKind.ELEMENTWISE,
-            self.wide,
-            (access(x, "m", "n"), row),
-            ("m", "n"),
+            sizes,
+            (access(x, *sizes), Access(table, place)),
+            tuple(sizes),
             ADD_PASSES,
         )
 
@@ -127,7 +146,7 @@ class _DecodeStep:
             q = self.rope("rope_q", q, model.heads)
             k = self.rope("rope_k", k, model.kv_heads)
         appended = self.append(k, v)
-        mixed = self.attend(q)
+        mixed = self.attend(q, k, v)
         out = self.project("o", mixed, query_width, model.hidden)
         if model.post_norms:
             out = self.norm("attention_post_norm", out)
@@ -139,24 +158,28 @@ class _DecodeStep:
         normed = self.norm("ffn_norm", x)
         sides = ("gate", "up") if model.gated else ("up",)
         parts = [self.project(s, normed, model.hidden, model.ffn) for s in sides]
-        inner = self.build.operator(
-            "activation",
-            OperatorKind.ACTIVATION,
-            {"m": self.batch, "n": model.ffn},
-            [access(part, "m", "n") for part in parts],
-            ("m", "n"),
-            _ACTIVATION_PASSES[model.activation, model.gated],
+        inner = self.build.activate(
+            "activation", parts, {"m": self.rows, "n": model.ffn}, model.activation
         )
         out = self.project("down", inner, model.ffn, model.hidden)
         if model.post_norms:
             out = self.norm("ffn_post_norm", out)
         return self.build.add("ffn_add", x, out, self.wide)
 
+    def last(self, x: str) -> str:
+        """Return the last token of each sequence; later rows are these alone."""
+        if self.new:
+            sizes = {"m": self.batch, "n": self.model.hidden}
+            source = Access(x, (*access(x, "m").axes, WHOLE, *access(x, "n").axes))
+            x = self.build.copy("last_token", source, sizes)
+            self.rows, self.wide = self.batch, sizes
+        return x
+
     def head(self, x: str) -> str:
         """Return the logits."""
         model, build = self.model, self.build
         normed = self.norm("final_norm", x)
-        sizes = {"m": self.batch, "n": model.vocabulary, "k": model.hidden}
+        sizes = {"m": self.rows, "n": model.vocabulary, "k": model.hidden}
         if model.tied_head:
             weight = access(self._embedding(), "n", "k")
         else:
@@ -173,80 +196,69 @@ class _DecodeStep:
 
     def project(self, name: str, x: str, k: int, n: int) -> str:
         """Append a projection from width k to width n."""
-        sizes = {"m": self.batch, "n": n, "k": k}
+        sizes = {"m": self.rows, "n": n, "k": k}
         return self.build.projection(name, x, sizes, bias=self.model.bias)
 
     def norm(self, name: str, x: str) -> str:
         """Append a normalisation of every row."""
-        build, hidden = self.build, self.model.hidden
-        scoped = build.scoped(name)
-        vectors = [build.streamed(f"{scoped}.weight", hidden)]
-        passes, rounds = _NORM_PASSES[self.model.norm]
-        if self.model.norm is Norm.LAYER:
-            vectors.append(build.streamed(f"{scoped}.bias", hidden))
-        return build.operator(
-            name,
-            OperatorKind.NORM,
-            self.wide,
-            (access(x, "m", "n"), *(access(vector, "n") for vector in vectors)),
-            ("m", "n"),
-            passes,
-            rows=("n",),
-            rounds=rounds,
-        )
+        return self.build.norm(name, x, self.wide, self.model.norm)
 
     def rope(self, name: str, x: str, heads: int) -> str:
         """Append the rotation of every head by its position's angles."""
-        sizes = {"b": self.batch, "h": heads, "k": self.model.head_dim}
-        angles = (access("rope.cos", "k"), access("rope.sin", "k"))
+        sizes = {"b": self.batch, **self.new, "h": heads, "k": self.model.head_dim}
+        angles = [access(name, *self.new, "k") for name in ("rope.cos", "rope.sin")]
         return self.build.operator(
             name,
             OperatorKind.ROPE,
             sizes,
-            (access(x, "b", "h", "k"), *angles),
-            ("b", "h", "k"),
+            (access(x, *sizes), *angles),
+            tuple(sizes),
             ROPE_PASSES,
         )
 
     def append(self, k: str, v: str) -> str:
         """Append the copy of the new K (c = 0) and V (c = 1) to what leaves."""
         model = self.model
-        sizes = {"c": 2, "b": self.batch, "h": model.kv_heads, "k": model.head_dim}
+        each = {
+            "b": self.batch,
+            **self.new,
+            "h": model.kv_heads,
+            "k": model.head_dim,
+        }
         return self.build.operator(
             "kv_append",
             OperatorKind.COPY,
-            sizes,
-            (access(k, "b", "h", "k"), access(v, "b", "h", "k")),
-            ("c", "b", "h", "k"),
+            {"c": 2, **each},
+            (access(k, *each), access(v, *each)),
+            ("c", *each),
             COPY_PASSES,
         )
 
-    def attend(self, q: str) -> str:
-        """Append scores, softmax and their product with V; return [b, h, m, n]."""
+    def attend(self, q: str, k: str, v: str) -> str:
+        """Append scores, softmax and their product with V; return rows of heads."""
         model, build = self.model, self.build
-        tokens = self._attended()
         rows = {
             "b": self.batch,
             "h": model.kv_heads,
             "m": model.heads // model.kv_heads,
+            **self.new,
         }
-        cache = (self.batch, model.kv_heads, tokens, model.head_dim)
-        k_cache = build.streamed(build.scoped("k_cache"), *cache)
-        v_cache = build.streamed(build.scoped("v_cache"), *cache)
+        length = self._attended()
+        keys, values = self._attended_kv(k, v)
         scores = build.operator(
             "scores",
             OperatorKind.BATCHED_MATMUL,
-            {**rows, "n": tokens, "k": model.head_dim},
-            (access(q, "b", "h", "m", "k"), access(k_cache, "b", "h", "n", "k")),
-            ("b", "h", "m", "n"),
+            {**rows, "n": length, "k": model.head_dim},
+            (access(q, "b", *self.new, "h", "m", "k"), keys),
+            (*rows, "n"),
             MATMUL_PASSES,
         )
         weights = build.operator(
             "softmax",
             OperatorKind.SOFTMAX,
-            {**rows, "n": tokens},
-            (access(scores, "b", "h", "m", "n"),),
-            ("b", "h", "m", "n"),
+            {**rows, "n": length},
+            (access(scores, *rows, "n"),),
+            (*rows, "n"),
             (*self._capping(), *SOFTMAX_PASSES),
             rows=("n",),
             rounds=SOFTMAX_ROUNDS,
@@ -254,14 +266,26 @@ class _DecodeStep:
         return build.operator(
             "attention",
             OperatorKind.BATCHED_MATMUL,
-            {**rows, "n": model.head_dim, "k": tokens},
-            (access(weights, "b", "h", "m", "k"), access(v_cache, "b", "h", "k", "n")),
-            ("b", "h", "m", "n"),
+            {**rows, "n": model.head_dim, "k": length},
+            (access(weights, *rows, "k"), values),
+            ("b", *self.new, "h", "m", "n"),
             MATMUL_PASSES,
         )
 
+    def _attended_kv(self, k: str, v: str) -> tuple[Access, Access]:
+        """Return how attention reads K and V: the new tokens', or the caches."""
+        if self.new:
+            return access(k, "b", "n", "h", "k"), access(v, "b", "k", "h", "n")
+        model, build = self.model, self.build
+        shape = (self.batch, model.kv_heads, self._attended(), model.head_dim)
+        k_cache = build.streamed(build.scoped("k_cache"), *shape)
+        v_cache = build.streamed(build.scoped("v_cache"), *shape)
+        return access(k_cache, "b", "h", "n", "k"), access(v_cache, "b", "h", "k", "n")
+
     def _attended(self) -> int:
-        """Return the cached tokens this layer reads: even layers may slide."""
+        """Return the tokens attended to: in decode, even layers may slide."""
+        if self.tokens is not None:
+            return self.tokens
         window = self.model.window
         if window is None or (self.build.layer or 0) % 2:
             return self.cached

@@ -6,12 +6,20 @@ from collections.abc import Mapping
 
 from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.graph import Graph
-from elkhound.model.workloads.catalogue import CATALOGUE
-from elkhound.model.workloads.decoder import decode_step
+from elkhound.model.workloads.catalogue import (
+    CATALOGUE,
+    DiffusionTransformer,
+    LatentMixture,
+    Model,
+    Transformer,
+)
+from elkhound.model.workloads.decoder import decode_step, prefill
+from elkhound.model.workloads.diffusion import denoising_step
+from elkhound.model.workloads.mixture import mixture_decode_step
 
-_PHASES = ("decode",)
 _REQUIRED = ("batch", "seq")
 _LARGEST = 2**24
+_EXPERTS_AT_ONCE = 32
 
 
 def workload_names() -> tuple[str, ...]:
@@ -19,7 +27,20 @@ def workload_names() -> tuple[str, ...]:
     return tuple(CATALOGUE)
 
 
-def build_workload(name: str, bind: Mapping[str, int], phase: str = "decode") -> Graph:
+def workload_phases(name: str) -> tuple[str, ...]:
+    """Return the phases of a workload; the first is the default."""
+    match CATALOGUE[name]:
+        case Transformer():
+            return ("decode", "prefill")
+        case LatentMixture():
+            return ("decode",)
+        case DiffusionTransformer():
+            return ("denoise",)
+
+
+def build_workload(
+    name: str, bind: Mapping[str, int], phase: str | None = None
+) -> Graph:
     """Return a built-in workload as a graph.
 
     Parameters
@@ -27,10 +48,13 @@ def build_workload(name: str, bind: Mapping[str, int], phase: str = "decode") ->
     name : str
         One of `workload_names`.
     bind : mapping of str to int
-        ``batch`` sequences with ``seq`` cached tokens each; ``layers`` to build, all
-        of the model's if absent. One layer still has embedding and head around it.
-    phase : str
-        ``decode``: one new token per sequence.
+        ``batch`` sequences (or images) of ``seq`` tokens (or patches) each;
+        ``layers`` to build, all of the model's if absent. One layer still has
+        embedding and head around it. ``experts_at_once`` of a mixture, 32 if absent.
+    phase : str or None
+        ``decode``: one new token per sequence, `seq` in the cache; ``prefill``: `seq`
+        new tokens per sequence; ``denoise``: one step of a diffusion transformer.
+        None: the first of `workload_phases`.
 
     Raises
     ------
@@ -44,23 +68,44 @@ def build_workload(name: str, bind: Mapping[str, int], phase: str = "decode") ->
             code="unknown-workload",
             hint=nearest(name, list(CATALOGUE)),
         )
-    if phase not in _PHASES:
+    phases = workload_phases(name)
+    phase = phase or phases[0]
+    if phase not in phases:
         raise BadInputError(
             f"workload {name}: phase {phase!r} does not exist",
             code="unknown-phase",
-            hint=nearest(phase, list(_PHASES)),
+            hint=nearest(phase, list(phases)),
         )
-    largest = {"batch": _LARGEST, "seq": _LARGEST, "layers": model.layers}
+    largest = {
+        "batch": _LARGEST,
+        "seq": _longest(model, phase),
+        "layers": model.layers,
+    }
+    if isinstance(model, LatentMixture):
+        largest["experts_at_once"] = model.experts
     _check(name, bind, largest)
     batch, seq = bind["batch"], bind["seq"]
     layers = bind.get("layers", model.layers)
-    return decode_step(
-        f"{name} {phase} batch={batch} seq={seq} layers={layers}",
-        model,
-        batch=batch,
-        cached=seq,
-        layers=layers,
-    )
+    title = f"{name} {phase} batch={batch} seq={seq} layers={layers}"
+    match model:
+        case DiffusionTransformer():
+            return denoising_step(title, model, batch=batch, tokens=seq, layers=layers)
+        case LatentMixture():
+            group = bind.get("experts_at_once", _EXPERTS_AT_ONCE)
+            return mixture_decode_step(
+                title, model, batch=batch, cached=seq, layers=layers, group=group
+            )
+        case Transformer():
+            if phase == "prefill":
+                return prefill(title, model, batch=batch, tokens=seq, layers=layers)
+            return decode_step(title, model, batch=batch, cached=seq, layers=layers)
+
+
+def _longest(model: Model, phase: str) -> int:
+    """Return the largest `seq`: every new token needs its row of learned positions."""
+    if phase == "prefill" and isinstance(model, Transformer):
+        return model.learned_positions or _LARGEST
+    return _LARGEST
 
 
 def _check(name: str, bind: Mapping[str, int], largest: Mapping[str, int]) -> None:

@@ -6,7 +6,10 @@ import pytest
 
 from elkhound.model.errors import BadInputError
 from elkhound.model.graph import Graph, Home, Operator, OperatorKind, Pass
-from elkhound.model.workloads import build_workload, workload_names
+from elkhound.model.workloads import (
+    build_workload,
+    workload_names,
+)
 
 # Parameters, and bytes of K and V per token, as published.
 PUBLISHED = {
@@ -38,7 +41,7 @@ def is_cache(name: str) -> bool:
 
 
 def test_the_catalogue_is_the_published_table() -> None:
-    assert set(workload_names()) == set(PUBLISHED)
+    assert set(workload_names()) == {*PUBLISHED, "dit-xl-2", "deepseek-v3"}
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -228,21 +231,21 @@ def test_dtypes_are_sixteen_bit() -> None:
             "llama-2-13", {}, "decode", "did you mean llama-2-13b", id="misspelt"
         ),
         pytest.param(
-            "deepseek-v3",
-            {},
-            "decode",
-            "no built-in workload is called 'deepseek-v3'",
-            id="not built in yet",
-        ),
-        pytest.param(
-            "dit-xl-2", {}, "decode", "legal: gemma-2-27b, gpt-3-175b", id="legal names"
+            "unet", {}, "decode", "legal: deepseek-v3, dit-xl-2", id="legal names"
         ),
         pytest.param(
             "llama-2-7b",
             {"batch": 1, "seq": 1},
-            "prefill",
-            r"phase 'prefill' does not exist \(legal: decode\)",
+            "sampling",
+            r"phase 'sampling' does not exist \(legal: decode, prefill\)",
             id="phase",
+        ),
+        pytest.param(
+            "opt-30b",
+            {"batch": 1, "seq": 2051},
+            "prefill",
+            "seq is 2051, must be an integer from 1 to 2050",
+            id="more tokens than learned positions",
         ),
         pytest.param(
             "llama-2-7b", {}, "decode", "batch and seq must be bound", id="unbound"
