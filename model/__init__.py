@@ -16,7 +16,7 @@ from elkhound.model.allocation import (
     AllocationProblem,
     Allocator,
 )
-from elkhound.model.chip import AllToAll, Chip, Core, Hbm
+from elkhound.model.chip import AllToAll, Chip, Core, Hbm, Mesh2D
 from elkhound.model.dtype import DTYPES, DType
 from elkhound.model.errors import (
     BadInputError,
@@ -85,6 +85,7 @@ __all__ = [
     "Home",
     "InfeasibleError",
     "Limits",
+    "Mesh2D",
     "Method",
     "Operator",
     "OperatorKind",

@@ -1,4 +1,4 @@
-"""The chip: cores with private SRAM, links between all of them, HBM outside."""
+"""The chip: cores with private SRAM, links between them, HBM outside."""
 
 from __future__ import annotations
 
@@ -17,6 +17,23 @@ def _require_non_negative(owner: str, **values: int) -> None:
     for name, value in values.items():
         if value < 0:
             raise ValueError(f"{owner}: {name} is {value}, must not be negative")
+
+
+def _require_link_rates(links: Links) -> None:
+    _require_positive(
+        "links",
+        bytes_per_second=links.bytes_per_second,
+        exchange_bytes_per_second=links.exchange_bytes_per_second,
+    )
+    _require_non_negative(
+        "links", latency_ns=links.latency_ns, sync_cycles=links.sync_cycles
+    )
+    if links.exchange_bytes_per_second > links.bytes_per_second:
+        raise ValueError(
+            f"links: exchange_bytes_per_second is "
+            f"{links.exchange_bytes_per_second}, must be at most "
+            f"bytes_per_second = {links.bytes_per_second}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +108,71 @@ class AllToAll:
     cross_chip_permille: int
 
     def __post_init__(self) -> None:
-        _require_positive(
-            "links",
-            bytes_per_second=self.bytes_per_second,
-            exchange_bytes_per_second=self.exchange_bytes_per_second,
-        )
-        _require_non_negative(
-            "links", latency_ns=self.latency_ns, sync_cycles=self.sync_cycles
-        )
-        if self.exchange_bytes_per_second > self.bytes_per_second:
-            raise ValueError(
-                f"links: exchange_bytes_per_second is "
-                f"{self.exchange_bytes_per_second}, must be at most "
-                f"bytes_per_second = {self.bytes_per_second}"
-            )
+        _require_link_rates(self)
         if self.cross_chip_permille < 1000:
             raise ValueError(
                 f"links: cross_chip_permille is {self.cross_chip_permille}, "
                 "must be at least 1000"
             )
+
+    @property
+    def inbound_bytes_per_second(self) -> int:
+        """Rate at which HBM can fill every core at once: that of the port."""
+        return self.bytes_per_second
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh2D:
+    """A mesh of cores in rows and columns, with HBM controllers on two edges.
+
+    Bytes go along the row first, then along the column. HBM feeds the two short edges
+    (left and right where there are as many columns as rows or more, else top and
+    bottom): one link of its own into every core there, through which the half of the
+    row or column beyond it is served.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Their product is the number of cores.
+    bytes_per_second : int
+        Rate of each link, in each direction.
+    exchange_bytes_per_second : int
+        Payload rate of an exchange between neighbours, protocol included; at most
+        `bytes_per_second`. Planning assumes it for every exchange.
+    latency_ns : int
+        From the first byte sent to the first byte received.
+    sync_cycles : int
+        One synchronisation of all cores.
+    """
+
+    rows: int
+    columns: int
+    bytes_per_second: int
+    exchange_bytes_per_second: int
+    latency_ns: int
+    sync_cycles: int
+
+    def __post_init__(self) -> None:
+        _require_positive("links", rows=self.rows, columns=self.columns)
+        _require_link_rates(self)
+
+    @property
+    def cross_chip_permille(self) -> int:
+        """1000: one mesh spans all chips, crossing is a hop like any other."""
+        return 1000
+
+    @property
+    def reach(self) -> int:
+        """Cores that the busier of two opposite edge links serves."""
+        return ceil_div(max(self.rows, self.columns), 2)
+
+    @property
+    def inbound_bytes_per_second(self) -> int:
+        """Rate at which HBM can fill all cores at once: an edge link over `reach`."""
+        return max(1, self.bytes_per_second // self.reach)
+
+
+Links = AllToAll | Mesh2D
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +223,7 @@ class Chip:
         Their product is the number of cores.
     clock_hz : int
         The clock that cycles count.
-    core, links, hbm : Core, AllToAll, Hbm
+    core, links, hbm : Core, AllToAll or Mesh2D, Hbm
         The parts.
     overlap_exchange : bool
         False: bulk-synchronous, a core computes or exchanges. True: both at once.
@@ -171,7 +234,7 @@ class Chip:
     cores_per_chip: int
     clock_hz: int
     core: Core
-    links: AllToAll
+    links: Links
     hbm: Hbm
     overlap_exchange: bool = False
 
@@ -182,6 +245,13 @@ class Chip:
             cores_per_chip=self.cores_per_chip,
             clock_hz=self.clock_hz,
         )
+        mesh = self.links
+        if isinstance(mesh, Mesh2D) and mesh.rows * mesh.columns != self.cores:
+            raise ValueError(
+                f"links: {mesh.rows} rows of {mesh.columns} are "
+                f"{mesh.rows * mesh.columns} cores, must be chips · cores_per_chip = "
+                f"{self.cores}"
+            )
 
     @property
     def cores(self) -> int:
@@ -192,10 +262,11 @@ class Chip:
     def link_stretch_permille(self) -> int:
         """σ of the stretch rule in permille, rounded up.
 
-        u = HBM rate over all in-ports' rate; σ = min(u, ½) / (1 − min(u, ½)).
+        u = HBM rate over the rate at which links fill all cores;
+        σ = min(u, ½) / (1 − min(u, ½)).
         """
         hbm = self.hbm.bytes_per_second
-        ports = self.cores * self.links.bytes_per_second
+        ports = self.cores * self.links.inbound_bytes_per_second
         if 2 * hbm >= ports:
             return 1000
         return ceil_div(1000 * hbm, ports - hbm)
@@ -205,9 +276,9 @@ class Chip:
         return transfer_cycles(size_bytes, self.clock_hz, self.hbm.bytes_per_second)
 
     def inbound_cycles(self, bytes_per_core: int) -> int:
-        """Return the cycles a core's in-port needs for bytes from HBM."""
+        """Return the cycles the links need to bring every core bytes from HBM."""
         return transfer_cycles(
-            bytes_per_core, self.clock_hz, self.links.bytes_per_second
+            bytes_per_core, self.clock_hz, self.links.inbound_bytes_per_second
         )
 
     def exchange_cycles(self, bytes_per_core: int, cores_used: int) -> int:

@@ -12,8 +12,9 @@ from elkhound.model.program import Execute, PreloadAsync, Program, Task
 from elkhound.simpy_chip.core import Cores, Execution, work_of
 from elkhound.simpy_chip.hbm import Delivery, Hbm
 from elkhound.simpy_chip.host import Host, check_program, text_of
-from elkhound.simpy_chip.links.all_to_all import AllToAllLinks
+from elkhound.simpy_chip.links.fair_share import Route
 from elkhound.simpy_chip.links.network import Network
+from elkhound.simpy_chip.links.topology import Topology, topology_of
 from elkhound.simpy_chip.placement import Cell, Fidelity, cells_of, name_of
 from elkhound.simpy_chip.score import (
     CoreScore,
@@ -86,7 +87,7 @@ def simulate(
     waits = Waits()
     hbm_latency, link_latency = _latencies(program) if latency else (0, 0)
     cells = cells_of(program, fidelity)
-    links = AllToAllLinks(len(cells), classes=fidelity is Fidelity.CLASS)
+    links = topology_of(chip, len(cells), fidelity)
     network = Network(env, contention=contention)
     cores = Cores(
         env,
@@ -211,17 +212,17 @@ def _operator_score(
 
 
 def core_scores_of(
-    cores: Cores, links: AllToAllLinks, network: Network
+    cores: Cores, links: Topology, network: Network
 ) -> tuple[CoreScore, ...]:
     """Return what the cores did; those with the same numbers share an entry."""
     alike: dict[tuple[int, Fraction, Fraction, Fraction, int], list[Cell]] = {}
     for index, cell in enumerate(cores.cells):
-        into, out_of = links.in_port(index), links.out_port(index)
+        incoming = links.incoming(index)
         numbers = (
             cores.delivered_bytes[index],
-            network.work_done.get(into, Fraction(0)),
-            network.work_done.get(out_of, Fraction(0)),
-            network.peak_load.get(into, Fraction(0)),
+            _mean_work(network, incoming),
+            _mean_work(network, links.outgoing(index)),
+            max(network.peak_load.get(link, Fraction(0)) for link in incoming),
             cores.compute_cycles[index],
         )
         alike.setdefault(numbers, []).append(cell)
@@ -232,6 +233,13 @@ def core_scores_of(
         name = name_of(cells[0].first_core, count, total)
         scores.append(CoreScore(name, count, *numbers))
     return tuple(scores)
+
+
+def _mean_work(network: Network, links: Route) -> Fraction:
+    done = sum(
+        (network.work_done.get(link, Fraction(0)) for link in links), Fraction(0)
+    )
+    return done / max(1, len(links))
 
 
 def _mean(cores: Sequence[CoreScore], number: str) -> Fraction:

@@ -10,8 +10,8 @@ from simpy.events import Event
 
 from elkhound.model.program import Task
 from elkhound.model.schedule import ScheduleOption
-from elkhound.simpy_chip.links.all_to_all import AllToAllLinks
 from elkhound.simpy_chip.links.network import Network
+from elkhound.simpy_chip.links.topology import Topology
 from elkhound.simpy_chip.placement import Cell, Tile
 from elkhound.simpy_chip.score import Phase, PhaseKind
 from elkhound.simpy_chip.sram import Sram
@@ -114,7 +114,7 @@ class Cores:
         Clock.
     cells : sequence of Cell
         The cores, or classes of them.
-    links : AllToAllLinks
+    links : Topology
         Which links their exchanges take.
     network : Network
         Moves the bytes.
@@ -133,7 +133,7 @@ class Cores:
         env: simpy.Environment,
         *,
         cells: Sequence[Cell],
-        links: AllToAllLinks,
+        links: Topology,
         network: Network,
         sram: Sram,
         latency_cycles: int,

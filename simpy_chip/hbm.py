@@ -13,8 +13,8 @@ from simpy.events import Event
 from elkhound.model.chip import Chip
 from elkhound.model.program import Task
 from elkhound.simpy_chip.core import Cores
-from elkhound.simpy_chip.links.all_to_all import AllToAllLinks
 from elkhound.simpy_chip.links.network import Network
+from elkhound.simpy_chip.links.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Hbm:
         What each operator preloads.
     cores : Cores
         Where it goes.
-    links : AllToAllLinks
+    links : Topology
         Which links it takes.
     network : Network
         Moves the bytes.
@@ -77,7 +77,7 @@ class Hbm:
         env: simpy.Environment,
         tasks: Sequence[Task],
         cores: Cores,
-        links: AllToAllLinks,
+        links: Topology,
         network: Network,
         latency_cycles: int,
         chip: Chip | None,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from elkhound.model.chip import Mesh2D
 from elkhound.model.program import Program, Task
 from elkhound.model.schedule import OptionPayload
 
@@ -87,13 +88,19 @@ def tiles_of(payload: OptionPayload | None, cores: int) -> tuple[Tile, ...]:
 
 
 def cells_of(program: Program, fidelity: Fidelity) -> tuple[Cell, ...]:
-    """Return every core, or every class of cores with the same tiles throughout."""
+    """Return every core, or every class of cores with the same tiles throughout.
+
+    On a mesh cores share links, so that none is like another; there is one class, with
+    the largest tiles, which are those of the first core.
+    """
     cores = 1 if program.chip is None else program.chip.cores
     tiles = _Tiles(program.tasks, cores)
     if fidelity is Fidelity.CORE:
         return tuple(
             Cell(f"core {core}", core, 1, tiles.of(core)) for core in range(cores)
         )
+    if program.chip is not None and isinstance(program.chip.links, Mesh2D):
+        return (Cell(name_of(0, cores, cores), 0, cores, tiles.of(0)),)
     members: dict[tuple[Tile, ...], list[int]] = {}
     for core, key in enumerate(tiles.keys()):
         members.setdefault(key, []).append(core)

@@ -133,9 +133,10 @@ class CoreScore:
     delivered_bytes : int
         What HBM brought to the core.
     link_work_cycles, sent_work_cycles : Fraction
-        What flowed through its in-port and its out-port, in cycles of a whole port.
+        What flowed through its in-port and its out-port, in cycles of a whole port;
+        on a mesh, the mean over the links into it and out of it.
     link_peak_load : Fraction
-        Highest load of the in-port; 1 is its capacity.
+        Highest load of any link into it; 1 is the capacity.
     compute_cycles : int
         Time spent computing.
     """

@@ -7,6 +7,14 @@ import json
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.model.chip import Links, Mesh2D
+
+
+def _links(links: Links) -> str:
+    rate = f"{links.bytes_per_second / 1e9:g} GB/s"
+    if isinstance(links, Mesh2D):
+        return f"mesh of {links.rows} × {links.columns}, {rate} per link"
+    return f"links {rate} per core"
 
 
 @click.command(
@@ -31,6 +39,6 @@ def command(as_json: bool) -> None:
             f"{chip.name:<18} {chip.chips} × {chip.cores_per_chip} cores, "
             f"{chip.core.usable_bytes} B usable per core, "
             f"HBM {chip.hbm.bytes_per_second / 1e9:g} GB/s, "
-            f"links {chip.links.bytes_per_second / 1e9:g} GB/s per core, "
+            f"{_links(chip.links)}, "
             f"{chip.clock_hz / 1e9:g} GHz"
         )

@@ -7,28 +7,33 @@ from typing import Literal
 
 from pydantic import Field
 
-from elkhound.model.chip import AllToAll, Chip, Core, Hbm
+from elkhound.model.chip import AllToAll, Chip, Core, Hbm, Links, Mesh2D
 from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.io.document import Document, read_document
 from elkhound.model.io.fields import ChipCount, ChipPositive, FileModel, Name, Rate
 from elkhound.model.io.validate import built, validated
 
 _PRESETS = Path(__file__).parent.parent / "presets" / "chips"
-_MESH_KEYS = ("rows", "columns")
+_KEYS_OF = {"all-to-all": ("cross_chip_permille",), "mesh": ("rows", "columns")}
 
 
 class LinksModel(FileModel):
     """Links between cores; what is left out costs nothing."""
 
-    topology: Literal["all-to-all"]
-    bytes_per_second: Rate = Field(description="rate of each core's in- and out-port")
+    topology: Literal["all-to-all", "mesh"]
+    rows: ChipPositive | None = Field(None, description="of a mesh")
+    columns: ChipPositive | None = Field(None, description="of a mesh")
+    bytes_per_second: Rate = Field(
+        description="of each core's in- and out-port, or of each way of a mesh link"
+    )
     exchange_bytes_per_second: Rate | None = Field(
-        None, description="payload rate of core-to-core exchange; the ports' if absent"
+        None, description="payload rate of core-to-core exchange; the links' if absent"
     )
     latency_ns: ChipCount = 0
     sync_cycles: ChipCount = 0
     cross_chip_permille: ChipPositive = Field(
-        1000, description="factor on exchange of operators wider than one chip"
+        1000,
+        description="all-to-all: factor on exchange of operators wider than one chip",
     )
 
 
@@ -101,7 +106,7 @@ def load_chip(name_or_path: str) -> Chip:
 
 def chip_from(document: Document) -> Chip:
     """Return the chip a document describes."""
-    _refuse_mesh_keys(document)
+    _refuse_keys_of_other_topologies(document)
     model = validated(document, ChipModel)
     if model.chips == 1 and "cross_chip_permille" in model.links.model_fields_set:
         document.refuse(
@@ -115,7 +120,7 @@ def chip_from(document: Document) -> Chip:
             ("hbm", "stripe_bytes"),
             code="no-effect",
         )
-    compute, links, hbm = model.compute, model.links, model.hbm
+    compute, hbm = model.compute, model.hbm
     core = built(
         document,
         (),
@@ -128,46 +133,76 @@ def chip_from(document: Document) -> Chip:
             or max(1, compute.mac_per_cycle // 16),
         ),
     )
-    all_to_all = built(
+    links = _links(document, model.links)
+    return built(
         document,
         ("links",),
-        lambda: AllToAll(
-            bytes_per_second=links.bytes_per_second,
-            exchange_bytes_per_second=links.exchange_bytes_per_second
-            or links.bytes_per_second,
-            latency_ns=links.latency_ns,
-            sync_cycles=links.sync_cycles,
-            cross_chip_permille=links.cross_chip_permille,
+        lambda: Chip(
+            name=model.chip,
+            chips=model.chips,
+            cores_per_chip=model.cores_per_chip,
+            clock_hz=model.clock_hz,
+            core=core,
+            links=links,
+            hbm=Hbm(
+                hbm.bytes_per_second,
+                hbm.latency_ns,
+                hbm.controllers,
+                hbm.stripe_bytes or 0,
+                hbm.burst_bytes,
+            ),
+            overlap_exchange=model.overlap_exchange,
         ),
     )
-    return Chip(
-        name=model.chip,
-        chips=model.chips,
-        cores_per_chip=model.cores_per_chip,
-        clock_hz=model.clock_hz,
-        core=core,
-        links=all_to_all,
-        hbm=Hbm(
-            hbm.bytes_per_second,
-            hbm.latency_ns,
-            hbm.controllers,
-            hbm.stripe_bytes or 0,
-            hbm.burst_bytes,
+
+
+def _links(document: Document, model: LinksModel) -> Links:
+    exchange = model.exchange_bytes_per_second or model.bytes_per_second
+    if model.topology == "all-to-all":
+        return built(
+            document,
+            ("links",),
+            lambda: AllToAll(
+                bytes_per_second=model.bytes_per_second,
+                exchange_bytes_per_second=exchange,
+                latency_ns=model.latency_ns,
+                sync_cycles=model.sync_cycles,
+                cross_chip_permille=model.cross_chip_permille,
+            ),
+        )
+    rows, columns = model.rows, model.columns
+    if rows is None or columns is None:
+        missing = "rows" if rows is None else "columns"
+        document.refuse(
+            f"links.{missing} is missing, topology mesh needs it", ("links",)
+        )
+    return built(
+        document,
+        ("links",),
+        lambda: Mesh2D(
+            rows=rows,
+            columns=columns,
+            bytes_per_second=model.bytes_per_second,
+            exchange_bytes_per_second=exchange,
+            latency_ns=model.latency_ns,
+            sync_cycles=model.sync_cycles,
         ),
-        overlap_exchange=model.overlap_exchange,
     )
 
 
 def chip_document(chip: Chip) -> dict[str, object]:
     """Return a chip as its file holds it; `chip_from` reads it back."""
     links: dict[str, object] = {
-        "topology": "all-to-all",
+        "topology": "mesh" if isinstance(chip.links, Mesh2D) else "all-to-all",
         "bytes_per_second": chip.links.bytes_per_second,
         "exchange_bytes_per_second": chip.links.exchange_bytes_per_second,
         "latency_ns": chip.links.latency_ns,
         "sync_cycles": chip.links.sync_cycles,
     }
-    if chip.chips > 1:
+    if isinstance(chip.links, Mesh2D):
+        links["rows"] = chip.links.rows
+        links["columns"] = chip.links.columns
+    elif chip.chips > 1:
         links["cross_chip_permille"] = chip.links.cross_chip_permille
     hbm: dict[str, object] = {
         "bytes_per_second": chip.hbm.bytes_per_second,
@@ -195,14 +230,16 @@ def chip_document(chip: Chip) -> dict[str, object]:
     }
 
 
-def _refuse_mesh_keys(document: Document) -> None:
+def _refuse_keys_of_other_topologies(document: Document) -> None:
     links = document.at(("links",))
-    if not isinstance(links, dict) or links.get("topology") != "all-to-all":
+    if not isinstance(links, dict) or links.get("topology") not in _KEYS_OF:
         return
-    for key in _MESH_KEYS:
-        if key in links:
-            document.refuse(
-                f"links.{key} has no effect with topology all-to-all; leave it out",
-                ("links", key),
-                code="no-effect",
-            )
+    for topology, keys in _KEYS_OF.items():
+        for key in keys:
+            if key in links and topology != links["topology"]:
+                document.refuse(
+                    f"links.{key} has no effect with topology {links['topology']}; "
+                    "leave it out",
+                    ("links", key),
+                    code="no-effect",
+                )

@@ -26,7 +26,7 @@ def exchange_cycles(chip: Chip, sizes: Integers, cores_used: Integers) -> Intege
 
 def inbound_cycles(chip: Chip, sizes: Integers) -> Integers:
     """Return `chip.inbound_cycles` of every number of bytes per core."""
-    return _cycles(sizes, chip.clock_hz, chip.links.bytes_per_second)
+    return _cycles(sizes, chip.clock_hz, chip.links.inbound_bytes_per_second)
 
 
 def _cycles(sizes: Integers, numerator: int, denominator: int) -> Integers:

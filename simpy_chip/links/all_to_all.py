@@ -31,19 +31,20 @@ class AllToAllLinks:
         self._cells = cells
         self._classes = classes
 
-    def in_port(self, cell: int) -> int:
-        """Return the link into a core."""
-        return cell
+    def incoming(self, cell: int) -> Route:
+        """Return the in-port of a core or class."""
+        return (cell,)
 
-    def out_port(self, cell: int) -> int:
-        """Return the link out of a core."""
-        return self._cells + cell
+    def outgoing(self, cell: int) -> Route:
+        """Return its out-port."""
+        return (self._cells + cell,)
 
     def exchange(self, cycles: int, tiles: Sequence[Tile]) -> Iterator[Transfer]:
         """Return one exchange of an operator, of `cycles` on its slowest core."""
         busy = [cell for cell, tile in enumerate(tiles) if tile.points]
         for before, cell in zip([busy[-1], *busy], busy, strict=False):
-            route = self._route(cell if self._classes else before, cell)
+            sender = cell if self._classes else before
+            route = (*self.outgoing(sender), *self.incoming(cell))
             yield Transfer(tiles[cell].share(cycles), route)
 
     def preload(
@@ -52,7 +53,4 @@ class AllToAllLinks:
         """Return the transfers of a preload that takes `cycles` if undisturbed."""
         for cell, tile in enumerate(tiles):
             work = tile.share(link_cycles)
-            yield Transfer(work, (self.in_port(cell),), Fraction(work, cycles))
-
-    def _route(self, sender: int, receiver: int) -> Route:
-        return self.out_port(sender), self.in_port(receiver)
+            yield Transfer(work, self.incoming(cell), Fraction(work, cycles))

@@ -13,6 +13,8 @@ from simpy.events import Event
 from elkhound.simpy_chip.links.fair_share import Route, max_min_rates
 
 ONE = Fraction(1)
+EXACT_BITS = 64
+GRID = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,9 @@ class Network:
     Rates change only when a flow starts or ends, and only among the flows that share
     links with it. Flows end at exact fractions of a cycle, and the rest speed up
     there; whoever waits is told at the next whole cycle, so an uncontended flow lasts
-    exactly work / cap.
+    exactly work / cap. Only where what is left of a flow becomes a fraction of more
+    than 64 bits (flows of a mesh that others disturb many times) is it rounded up to
+    the next 2⁻³² of a cycle.
 
     Parameters
     ----------
@@ -199,8 +203,11 @@ class Network:
             group.clock = until
             ended = False
             for flow in group.flows:
-                flow.left -= flow.rate * elapsed
-                ended |= not flow.left
+                left = flow.left - flow.rate * elapsed
+                if left.denominator >> EXACT_BITS:
+                    left = Fraction(math.ceil(left * GRID), GRID)
+                flow.left = left
+                ended |= not left
             if ended:
                 self._end(group)
         group.clock = present

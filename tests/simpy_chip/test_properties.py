@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from oracles.clocked_chip import ClockedChip
 
 import elkhound.simpy_chip
-from elkhound.model.chip import AllToAll, Chip, Core, Hbm
+from elkhound.model.chip import AllToAll, Chip, Core, Hbm, Mesh2D
 from elkhound.model.program import Program, program_of
 from elkhound.model.schedule import (
     Contention,
@@ -258,6 +258,30 @@ def test_uneven_tiles_differ_in_what_cores_do_but_not_in_the_makespan(
         assert max(core.link_peak_load for core in score.cores) <= 1
         received = sum(c.link_work_cycles * c.multiplicity for c in score.cores)
         assert received <= 4 * planned_link_work(program)
+
+
+MESH = replace(
+    CHIP,
+    cores_per_chip=6,
+    links=Mesh2D(1, 6, 4_000_000_000, 4_000_000_000, 2, 0),
+)
+
+
+@some_programs
+@given(plans(overlap=False))
+def test_on_a_mesh_the_class_ends_when_the_slowest_core_does(
+    case: tuple[ScheduleProblem, Schedule],
+) -> None:
+    program = program_of(*case, MESH)
+    merged = simulate(program, fidelity=Fidelity.CLASS)
+    apart = simulate(program, fidelity=Fidelity.CORE)
+    assert apart.operators == merged.operators
+    planned = timeline(*case)
+    assert apart.makespan_cycles >= planned.makespan
+    alone = simulate(program, fidelity=Fidelity.CORE, contention=False, latency=False)
+    assert alone.makespan_cycles == planned.makespan
+    for score in (apart, merged):
+        assert max(core.link_peak_load for core in score.cores) <= 1
 
 
 def test_the_score_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:

@@ -46,6 +46,20 @@ def test_the_default_preset_is_the_emulated_pod() -> None:
     assert chip.link_stretch_permille == 977
 
 
+def test_the_mesh_preset_is_fed_through_its_short_edges() -> None:
+    mesh = load_chip("ipu-pod4-hbm-mesh")
+    assert mesh.cores == 5888
+    # an edge link of 22 GB/s serves 92 / 2 = 46 cores: 478,260,869 B/s each
+    assert mesh.links.inbound_bytes_per_second == 478_260_869
+    # ⌈1000 · 1.325e9 / 478,260,869⌉ = ⌈2770.5⌉
+    assert mesh.inbound_cycles(1000) == 2771
+    # to a neighbour 4 times as fast as on all-to-all links: ⌈1000 · 0.07⌉, rate rounded
+    # down; no factor for crossing chips
+    assert mesh.exchange_cycles(1000, cores_used=5888) == 71
+    # HBM fills 128 edge links of 22 GB/s entirely: σ = 1
+    assert mesh.link_stretch_permille == 1000
+
+
 def test_one_chip_is_a_quarter_of_the_pod() -> None:
     pod, one = load_chip("ipu-pod4-hbm"), load_chip("ipu-mk2-hbm")
     assert pod.cores == 4 * one.cores
@@ -173,8 +187,8 @@ def test_what_is_left_out_of_the_links_costs_nothing(tmp_path: Path) -> None:
         ),
         pytest.param(
             "topology: all-to-all",
-            "topology: mesh",
-            "c.yaml:7: links.topology is 'mesh', must be all-to-all",
+            "topology: ring",
+            "c.yaml:7: links.topology is 'ring', must be all-to-all or mesh",
             id="topology that does not exist",
         ),
         pytest.param(
@@ -182,6 +196,26 @@ def test_what_is_left_out_of_the_links_costs_nothing(tmp_path: Path) -> None:
             "topology: all-to-all, rows: 2",
             "c.yaml:7: links.rows has no effect with topology all-to-all; leave it out",
             id="mesh key without a mesh",
+        ),
+        pytest.param(
+            "topology: all-to-all",
+            "topology: mesh, rows: 2",
+            "c.yaml:7: links.columns is missing, topology mesh needs it",
+            id="mesh without columns",
+        ),
+        pytest.param(
+            "topology: all-to-all",
+            "topology: mesh, rows: 2, columns: 4, cross_chip_permille: 1250",
+            "c.yaml:7: links.cross_chip_permille has no effect with topology mesh; "
+            "leave it out",
+            id="all-to-all key with a mesh",
+        ),
+        pytest.param(
+            "topology: all-to-all",
+            "topology: mesh, rows: 2, columns: 5",
+            "c.yaml:7: links: 2 rows of 5 are 10 cores, must be chips · cores_per_chip "
+            "= 8",
+            id="mesh of other cores",
         ),
         pytest.param(
             "topology: all-to-all",
@@ -299,5 +333,7 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
 def test_a_misspelt_preset_names_the_nearest() -> None:
     with pytest.raises(BadInputError, match="did you mean ipu-pod4-hbm"):
         load_chip("ipu-pod4-hmb")
-    with pytest.raises(BadInputError, match="legal: ipu-mk2-hbm, ipu-pod4-hbm, toy-64"):
+    with pytest.raises(
+        BadInputError, match="legal: ipu-mk2-hbm, ipu-pod4-hbm, ipu-pod4-hbm-mesh"
+    ):
         load_chip("x")
