@@ -102,16 +102,16 @@ def thinned_classes(
 ) -> Classes:
     """Return few classes, rounded one way.
 
-    States are sorted by P and grouped within the tolerances. A group whose fastest execute
-    gains too little over the smaller groups is no class. *Up* drops it; a class then
-    has the P, h and Y of its largest member, and every variant whose preload fits
+    States are sorted by P and grouped within the tolerances. A group whose fastest
+    execute gains too little over the smaller groups is no class. *Up* drops it; a class
+    then has the P, h and Y of its largest member, and every variant whose preload fits
     into those. *Down* merges it into the next smaller class, which has the minima
     of all its members and all their variants.
     """
     return _classes(problem, _Thinned(problem, thinning, rounding))
 
 
-def count(problem: ScheduleProblem) -> int:
+def most_classes(problem: ScheduleProblem) -> int:
     """Return how many exact classes the operator with most of them has."""
     return max(
         len({state_of(problem.contention, o) for o in operator.options})

@@ -27,6 +27,7 @@ from elkhound.solvers.schedule.labels.classes import (
     Rounding,
     Thinning,
     exact_classes,
+    most_classes,
     thinned_classes,
 )
 from elkhound.solvers.schedule.labels.completion import completion
@@ -38,12 +39,13 @@ from elkhound.solvers.schedule.labels.search import (
     Search,
     Trim,
 )
-from elkhound.solvers.schedule.labels.stage import MASK_BITS
 from elkhound.solvers.schedule.reduce import reduce
 from elkhound.solvers.schedule.report import report
 
 IDENTITY = OrderClass.identity()
 
+
+FEW_CLASSES = 8  # up to here nothing is thinned
 
 # Beam, labels kept by a bound pass, and tolerances as parts of the SRAM and of an
 # operator's mean share of the makespan.
@@ -51,7 +53,7 @@ ROUNDS = (
     (50, 3_000, 256, 200),
     (300, 10_000, 1024, 400),
     (1_000, 30_000, 4096, 800),
-    (3_000, 100_000, 4096, 1600),
+    (3_000, 300_000, 4096, 1600),
 )
 
 
@@ -126,15 +128,13 @@ class _Run:
 
     def _levels(self) -> Iterator[Level]:
         left = self.reduced.problem
-        exact = exact_classes(left)
-        bits = sum((len(c) - 1).bit_length() for c in exact.operators)
-        if bits <= MASK_BITS:
-            yield Level(None, 1000, 100000)
-            return
         share = self.bound.value // max(1, len(left.streaming))
-        for beam, most, bytes_, cycles in ROUNDS:
-            sizes = Thinning(self.problem.sram_bytes // bytes_, share // cycles)
-            yield Level(sizes, beam, most)
+        few = most_classes(left) <= FEW_CLASSES
+        for beam, most, part_of_sram, part_of_share in ROUNDS:
+            sizes = Thinning(
+                self.problem.sram_bytes // part_of_sram, share // part_of_share
+            )
+            yield Level(None if few else sizes, beam, most)
 
     def _round(self, level: Level) -> None:
         self.rounds += 1

@@ -1,0 +1,127 @@
+"""Certified gaps of whole models: plan, bound and thinning error by SRAM and HBM.
+
+    python benchmarks/certify.py [WORKLOAD …] [seconds=60] [batch=32] [seq=2048]
+
+Without workloads: the four of docs/certificates.md. Prints a Markdown table. `dp`
+starts from the better of Basic and Static, whose time is not counted.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from elkhound.heuristics.schedule import Basic, Static
+from elkhound.model import load_chip, schedule_problem
+from elkhound.model.chip import Chip
+from elkhound.model.errors import InfeasibleError
+from elkhound.model.limits import Limits
+from elkhound.model.referee import judge
+from elkhound.model.result import OrderClass
+from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.model.workloads import build_workload
+from elkhound.solvers.schedule.labels.dp import LabelDp
+
+WORKLOADS = ("llama-2-13b", "llama-2-70b", "gemma-2-27b", "opt-30b")
+CHIP = "ipu-pod4-hbm"
+SRAM = [Fraction(1), Fraction(1, 2), Fraction(3, 8), Fraction(3, 10), Fraction(1, 4)]
+HBM = [Fraction(1), Fraction(1, 2), Fraction(3, 2), Fraction(2)]
+HEADING = (
+    "model | SRAM × | HBM × | static | plan | bound | kind | gap | thinning error | "
+    "labels | CPU s"
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload on the chip with scaled memories."""
+
+    workload: str
+    sram: Fraction
+    hbm: Fraction
+    bind: dict[str, int]
+
+    def problem(self) -> ScheduleProblem:
+        """Build it; every operator has all its options."""
+        chip = scaled(load_chip(CHIP), self.sram, self.hbm)
+        return schedule_problem(build_workload(self.workload, self.bind), chip)
+
+
+def main(arguments: list[str]) -> None:
+    given = dict(a.split("=") for a in arguments if "=" in a)
+    seconds = float(given.pop("seconds", "60"))
+    bind = {"batch": 32, "seq": 2048} | {key: int(v) for key, v in given.items()}
+    workloads = [a for a in arguments if "=" not in a] or list(WORKLOADS)
+    print(f"{HEADING}\n{' | '.join(['---'] * HEADING.count('|'))} | ---")
+    for case in cases(workloads, bind):
+        print(row(case, seconds), flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"\npeak memory {peak} MiB", flush=True)
+
+
+def cases(workloads: list[str], bind: dict[str, int]) -> Iterator[Case]:
+    for workload in workloads:
+        for hbm in HBM:
+            for sram in SRAM:
+                yield Case(workload, sram, hbm, bind)
+
+
+def scaled(chip: Chip, sram: Fraction, hbm: Fraction) -> Chip:
+    """Return the chip with other usable bytes per core and another HBM rate."""
+    core = chip.core
+    usable = int(core.usable_bytes * sram)
+    rate = int(chip.hbm.bytes_per_second * hbm)
+    return replace(
+        chip,
+        core=replace(core, sram_bytes=usable + core.reserved_bytes),
+        hbm=replace(chip.hbm, bytes_per_second=rate),
+    )
+
+
+def row(case: Case, seconds: float) -> str:
+    name = f"{case.workload} | {case.sram} | {case.hbm}"
+    try:
+        problem = case.problem()
+    except InfeasibleError:
+        return f"{name} | no operator may exceed the SRAM" + " | – " * 7
+    limits: Limits[Schedule] = Limits(seconds=seconds, memory_bytes=2 << 30)
+    static = Static().solve(problem, limits)
+    start = warm_start(problem, limits)
+    result = LabelDp().solve(problem, replace(limits, warm_start=start))
+    plan, bound = result.objective, result.bound
+    assert plan is not None
+    assert bound is not None
+    gap = (plan - bound.value) / plan
+    numbers = (
+        "–" if static.objective is None else f"{static.objective:,}",
+        f"{plan:,}",
+        f"{bound.value:,}",
+        f"{bound.kind}, {bound.order}",
+        "**0**" if gap == 0 else f"{gap:.4%}",
+        f"{result.thinning_error:,}",
+        f"{result.statistics['labels']:,}",
+        f"{result.cpu_seconds:.1f}",
+    )
+    return f"{name} | " + " | ".join(numbers)
+
+
+def warm_start(problem: ScheduleProblem, limits: Limits[Schedule]) -> Schedule | None:
+    """Return the best heuristic plan in identity order."""
+    best: tuple[int, Schedule] | None = None
+    for heuristic in (Basic(), Static()):
+        plan = heuristic.solve(problem, limits).plan
+        if plan is None:
+            continue
+        verdict = judge(problem, plan)
+        if verdict.objective is None or not verdict.belongs_to(OrderClass.identity()):
+            continue
+        if best is None or verdict.objective < best[0]:
+            best = verdict.objective, plan
+    return None if best is None else best[1]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
