@@ -163,6 +163,7 @@ class RunDir:
         if scores and isinstance(table.problem, ScheduleProblem):
             plots.plot_gantt(folder / "gantt", scores, clock_hz=clock_hz)
             plots.plot_occupancy(folder / "occupancy", scores, clock_hz=clock_hz)
+            plots.plot_utilisation(folder / "utilisation", scores)
 
     def _write_json(self, name: str, document: object) -> None:
         self._write(name, json.dumps(document, indent=1) + "\n")

@@ -13,6 +13,7 @@ from elkhound.simpy_chip.score import (
     score_document,
 )
 from elkhound.simpy_chip.sram import SramExceededError
+from elkhound.simpy_chip.trace import trace_document
 from elkhound.simpy_chip.waits import DeadlockError
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "TimeSplit",
     "score_document",
     "simulate",
+    "trace_document",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from elkhound.model.errors import BadInputError
         "Examples:",
         "  elkhound simulate plan.json",
         "  elkhound simulate plan.json --fidelity core --json",
+        "  elkhound simulate plan.json --trace trace.json",
         "  elkhound simulate bare.json --problem problem.json --json",
     ),
 )
@@ -31,9 +33,18 @@ from elkhound.model.errors import BadInputError
     type=click.Choice(("core", "class")),
     help="Simulate every core, or each class of cores with equal tiles (default).",
 )
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a Chrome trace here; ui.perfetto.dev and chrome://tracing open it.",
+)
 @options.json_flag
 def command(
-    plan: str, problem: str | None, fidelity: str | None, as_json: bool
+    plan: str,
+    problem: str | None,
+    fidelity: str | None,
+    trace: Path | None,
+    as_json: bool,
 ) -> None:
     """Run PLAN on the simulated chip and show where the time goes.
 
@@ -42,7 +53,13 @@ def command(
     from elkhound.experiments.kinds import kind_of
     from elkhound.experiments.planfile import read_any_plan
     from elkhound.model.errors import ContradictionError
-    from elkhound.simpy_chip import Fidelity, score_document, simulate
+    from elkhound.model.io.text import write_text
+    from elkhound.simpy_chip import (
+        Fidelity,
+        score_document,
+        simulate,
+        trace_document,
+    )
 
     read = read_any_plan(plan, problem)
     if fidelity is not None and read.chip is None:
@@ -65,6 +82,8 @@ def command(
             "holds addresses alone, which take no time", code="no-program", where=plan
         )
     score = simulate(program, fidelity=Fidelity(fidelity or "class"))
+    if trace is not None:
+        write_text(trace, json.dumps(trace_document(program, score)) + "\n")
     if as_json:
         click.echo(json.dumps(score_document(score), indent=2))
         return

@@ -4,5 +4,12 @@ from elkhound.experiments.plots.comparison import plot_comparison
 from elkhound.experiments.plots.gantt import plot_gantt
 from elkhound.experiments.plots.gap_runtime import plot_gap_runtime
 from elkhound.experiments.plots.occupancy import plot_occupancy
+from elkhound.experiments.plots.utilisation import plot_utilisation
 
-__all__ = ["plot_comparison", "plot_gantt", "plot_gap_runtime", "plot_occupancy"]
+__all__ = [
+    "plot_comparison",
+    "plot_gantt",
+    "plot_gap_runtime",
+    "plot_occupancy",
+    "plot_utilisation",
+]

@@ -75,7 +75,13 @@ def test_a_run_leaves_everything_behind(tmp_path: Path) -> None:
     drawn = {path.name for path in (keep.path / "plots").iterdir()}
     assert drawn == {
         f"{name}.{suffix}"
-        for name in ("comparison", "gap-runtime", "gantt", "occupancy")
+        for name in (
+            "comparison",
+            "gap-runtime",
+            "gantt",
+            "occupancy",
+            "utilisation",
+        )
         for suffix in ("svg", "png")
     }
 

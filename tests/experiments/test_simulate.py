@@ -45,3 +45,18 @@ def test_fidelity_of_a_plan_without_a_chip_is_refused(
     said = say("simulate", "plan.json", "--fidelity", "core")
     assert said.status == 2
     assert "--fidelity has no effect: the plan names no chip" in said.line
+
+
+def test_a_trace_is_written_beside_the_score(say: Say, chip_plan: str) -> None:
+    said = say("simulate", chip_plan, "--trace", "trace.json", "--json")
+    assert said.status == 0
+    trace = json.loads(Path("trace.json").read_text())
+    makespan = json.loads(said.out)["makespan_cycles"]
+    assert trace["otherData"]["makespan_cycles"] == makespan
+    assert {e["ph"] for e in trace["traceEvents"]} == {"M", "X", "C", "i"}
+
+
+def test_a_trace_that_cannot_be_written_is_refused(say: Say, chip_plan: str) -> None:
+    said = say("simulate", chip_plan, "--trace", "nowhere/trace.json")
+    assert said.status == 2
+    assert "nowhere/trace.json: cannot be written: No such file" in said.line
