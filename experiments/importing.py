@@ -12,8 +12,8 @@ def import_document(read: ReadGraph) -> dict[str, Any]:
     """Return the object that `import --json` prints (stable).
 
     `weight_bytes` counts whole tensors in HBM other than caches, `streamed_bytes`
-    what HBM delivers for the operator, caches included. Unsupported operators refuse
-    the file, so that `unsupported` is empty in a successful import.
+    what HBM delivers for the operator, caches included. `unsupported` lists operator
+    types that are not known and went through by ``--unknown``.
     """
     graph = read.graph
     weights = _weights(read)
@@ -32,7 +32,7 @@ def import_document(read: ReadGraph) -> dict[str, Any]:
         "macs": graph.macs,
         "weight_bytes": sum(weights.values()),
         "free_symbols": [] if read.report is None else list(read.report.free_symbols),
-        "unsupported": [],
+        "unsupported": [] if read.report is None else list(read.report.unsupported),
         "warnings": list(read.warnings),
     }
 
@@ -65,6 +65,10 @@ def print_import(read: ReadGraph) -> None:
     ]
     if read.report is not None:
         lines += [f"input {h.input}: {h.home} ({h.reason})" for h in read.report.homes]
+        lines += [
+            f"pattern {name}: {count}"
+            for name, count in read.report.pattern_counts.items()
+        ]
     lines += [f"warning: {warning}" for warning in read.warnings]
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -30,6 +30,14 @@ class ModelFlags:
         Graph inputs to stream / to keep resident, against the rule.
     patterns : bool
         Whether composite operators are recognised in an ONNX file.
+    branches : mapping of str to str
+        ``then`` or ``else`` by name of an If.
+    trips : mapping of str to int
+        Iterations by name of a Loop.
+    unknown : str or None
+        ``error``, ``zero`` or a file; None for ``error``.
+    strict : bool
+        Whether a warning of the import refuses the file.
     chip : str or None
         Preset or file; None for `DEFAULT_CHIP` where a chip is needed.
     contention : str or None
@@ -43,6 +51,10 @@ class ModelFlags:
     weights: tuple[str, ...] = ()
     activations: tuple[str, ...] = ()
     patterns: bool = True
+    branches: Mapping[str, str] = field(default_factory=dict)
+    trips: Mapping[str, int] = field(default_factory=dict)
+    unknown: str | None = None
+    strict: bool = False
     chip: str | None = None
     contention: str | None = None
     max_outstanding: int | None = None
@@ -148,6 +160,10 @@ def _import_onnx(path: Path, flags: ModelFlags) -> ReadGraph:
         weights=flags.weights,
         activations=flags.activations,
         patterns=flags.patterns,
+        branches=flags.branches,
+        trips=flags.trips,
+        unknown=flags.unknown or "error",
+        strict=flags.strict,
     )
     return ReadGraph(report.graph, report)
 
@@ -163,14 +179,7 @@ def _build_workload(model: str, flags: ModelFlags) -> ReadGraph:
             where="MODEL",
             hint=nearest(model, names),
         )
-    _refuse(
-        "a built-in workload",
-        {
-            "--weight": bool(flags.weights),
-            "--activation": bool(flags.activations),
-            "--no-patterns": not flags.patterns,
-        },
-    )
+    _refuse("a built-in workload", _given_import_flags(flags))
     return ReadGraph(build_workload(model, flags.bind, flags.phase))
 
 
@@ -183,9 +192,7 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
             "--chip": flags.chip is not None,
             "--bind": bool(flags.bind),
             "--phase": flags.phase is not None,
-            "--weight": bool(flags.weights),
-            "--activation": bool(flags.activations),
-            "--no-patterns": not flags.patterns,
+            **_given_import_flags(flags),
         },
     )
     from elkhound.model.io import read_problem
@@ -205,6 +212,19 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
             },
         )
     return Source(path.stem, problem, None)
+
+
+def _given_import_flags(flags: ModelFlags) -> dict[str, bool]:
+    """Return which flags about reading an ONNX file were given."""
+    return {
+        "--weight": bool(flags.weights),
+        "--activation": bool(flags.activations),
+        "--no-patterns": not flags.patterns,
+        "--branch": bool(flags.branches),
+        "--trip": bool(flags.trips),
+        "--unknown": flags.unknown is not None,
+        "--strict": flags.strict,
+    }
 
 
 def _require_file(path: Path) -> None:

@@ -130,6 +130,42 @@ def _merged(
     return merged
 
 
+class Named(click.ParamType):  # type: ignore[type-arg]
+    """A choice about one node: NAME=value; the name may hold an equals sign."""
+
+    name = "choice"
+
+    def __init__(self, kind: type[str] | type[int]) -> None:
+        self.kind = kind
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, str | int]:
+        """Return name and value if both are there."""
+        if isinstance(value, tuple):
+            return value
+        name, _, chosen = (part.strip() for part in value.rpartition("="))
+        if not name or not chosen or (self.kind is int and not chosen.isdecimal()):
+            what = "a whole number" if self.kind is int else "then or else"
+            self.fail(f"{value!r} is not a node's name, = and {what}", param, ctx)
+        return name, self.kind(chosen)
+
+
+def _by_name(
+    context: click.Context, parameter: click.Parameter, value: Any
+) -> dict[str, Any]:
+    chosen: dict[str, Any] = {}
+    for name, choice in value:
+        if chosen.setdefault(name, choice) != choice:
+            raise click.BadParameter(
+                f"{name} is {chosen[name]} and {choice}", context, parameter
+            )
+    return chosen
+
+
 def verbatim(*lines: str) -> str:
     """Return lines that help shows as they are; an empty one parts paragraphs."""
     blocks = "\n".join(lines).split("\n\n")
@@ -177,6 +213,34 @@ def graph_flags(function: Function) -> Function:
             "--no-patterns",
             is_flag=True,
             help="Keep primitives: do not recognise norms, softmax and the like.",
+        ),
+        click.option(
+            "--branch",
+            "branches",
+            type=Named(str),
+            multiple=True,
+            callback=_by_name,
+            help="Branch of an If that is decided at run time.  [default: the larger]",
+            metavar="NAME=then|else",
+        ),
+        click.option(
+            "--trip",
+            "trips",
+            type=Named(int),
+            multiple=True,
+            callback=_by_name,
+            help="Iterations of a Loop whose count is known only at run time.",
+            metavar="NAME=N",
+        ),
+        click.option(
+            "--unknown",
+            metavar="error|zero|FILE",
+            help="Operators that are not known: refuse the file, let them cost "
+            "nothing and warn, or take shape and cost from a YAML file.  "
+            "[default: error]",
+        ),
+        click.option(
+            "--strict", is_flag=True, help="Refuse an ONNX file that gives a warning."
         ),
     )
 
@@ -269,6 +333,10 @@ def model_flags(values: dict[str, Any]) -> ModelFlags:
         weights=values["weights"],
         activations=values["activations"],
         patterns=not values["no_patterns"],
+        branches=values["branches"],
+        trips=values["trips"],
+        unknown=values["unknown"],
+        strict=values["strict"],
         chip=values.get("chip"),
         contention=values.get("contention"),
         max_outstanding=values.get("max_outstanding"),

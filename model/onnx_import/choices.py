@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from elkhound.model.errors import BadInputError, nearest
+from elkhound.model.onnx_import.unknown import Unknown
 
 BRANCHES = ("then", "else")
 
@@ -20,10 +21,13 @@ class Choices:
         ``then`` or ``else`` for an If.
     trips : mapping of str to int
         Iterations of a Loop.
+    unknown : Unknown
+        What becomes of operators that are not known.
     """
 
     branches: Mapping[str, str] = field(default_factory=dict)
     trips: Mapping[str, int] = field(default_factory=dict)
+    unknown: Unknown = field(default_factory=Unknown)
     _seen: dict[str, set[str]] = field(
         default_factory=lambda: {"--branch": set(), "--trip": set()}
     )

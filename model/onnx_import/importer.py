@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from elkhound.model.errors import BadInputError
+from elkhound.model.graph import Home
 from elkhound.model.onnx_import.choices import Choices
 from elkhound.model.onnx_import.homes import choose_homes
 from elkhound.model.onnx_import.layers import with_layers
@@ -26,6 +27,7 @@ from elkhound.model.onnx_import.resolve import resolve
 from elkhound.model.onnx_import.source import Node, Source, Value
 from elkhound.model.onnx_import.supported import refuse_unsupported
 from elkhound.model.onnx_import.symbols import bound_symbols, check_bind
+from elkhound.model.onnx_import.unknown import Unknown, unknown_of
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -39,6 +41,8 @@ def import_onnx(
     patterns: bool = True,
     branches: Mapping[str, str] = NOTHING,
     trips: Mapping[str, int] = NOTHING,
+    unknown: str | Path = "error",
+    strict: bool = False,
     time_limit_seconds: float = 30,
 ) -> ImportReport:
     """Read an ONNX file as a graph to plan; weights are never read.
@@ -59,6 +63,11 @@ def import_onnx(
         its name; the larger branch where nothing is said.
     trips : mapping of str to int
         Iterations of a Loop whose count is known only at run time, by its name.
+    unknown : str or Path
+        What becomes of operators that are not known: ``error`` refuses the file,
+        ``zero`` lets them cost nothing and warns, a YAML file describes them.
+    strict : bool
+        Refuse a file that gives any warning.
     time_limit_seconds : float
         Limit on reading, which runs in a process of its own.
 
@@ -71,8 +80,15 @@ def import_onnx(
     check_bind(bind)
     source = read_source(path, bind, time_limit_seconds)
     try:
-        choices = Choices(branches, trips)
-        return _planned(source, bind, weights, activations, patterns, choices)
+        choices = Choices(branches, trips, unknown_of(unknown))
+        report = _planned(source, bind, weights, activations, patterns, choices)
+        if strict and report.warnings:
+            raise BadInputError(
+                f"{len(report.warnings)} warnings, and none is allowed: "
+                f"{'; '.join(report.warnings)}",
+                code="strict",
+            )
+        return report
     except BadInputError as error:
         error.where = error.where or str(path)
         raise
@@ -89,9 +105,9 @@ def _planned(
     every = named(source.nodes)
     given = {*source.constants, *(value.name for value in source.inputs)}
     refuse_written_twice(every, given)
-    _refuse_unmade(source.outputs, every, given)
+    _refuse_unmade(source.outputs, every, given, decided.unknown)
     nodes = topological(live(every, source.outputs))
-    refuse_unsupported(nodes)
+    refuse_unsupported(nodes, decided.unknown)
     read = frozenset(name for node in nodes for name in node.reads)
     symbols = bound_symbols(source.inputs, read, bind)
     resolved = resolve(source, nodes, bind, decided)
@@ -101,6 +117,12 @@ def _planned(
     if patterns:
         computed, matches = recognise(computed, values, source.outputs)
     homes, choices = choose_homes(source, computed, values, weights, activations)
+    homes |= {
+        name: Home.CHIP
+        for n in computed
+        if n.op == "elkhound::Free"
+        for name in n.outputs
+    }
     graph = lower_graph(source.name, computed, values, homes, source.outputs)
     reached = {node.name for node in nodes}
     dead = [node.name for node in every if node.name not in reached]
@@ -110,18 +132,37 @@ def _planned(
         homes=choices,
         symbols=symbols,
         patterns=matches,
-        warnings=(*source.warnings, *resolved.notes, *([left_out] if dead else [])),
+        unsupported=tuple(sorted(resolved.unknown)),
+        warnings=(
+            *source.warnings,
+            *resolved.notes,
+            *_about_unknown(resolved.unknown, decided.unknown),
+            *([left_out] if dead else []),
+        ),
     )
 
 
+def _about_unknown(found: Mapping[str, int], unknown: Unknown) -> list[str]:
+    """Return a warning per unknown operator type that went through."""
+    return [
+        f"operator {op} is not known: its {count} nodes "
+        + (
+            "cost nothing"
+            if unknown.description(op) is None
+            else "cost what the user's file says"
+        )
+        for op, count in sorted(found.items())
+    ]
+
+
 def _refuse_unmade(
-    outputs: Iterable[str], nodes: Sequence[Node], given: set[str]
+    outputs: Iterable[str], nodes: Sequence[Node], given: set[str], unknown: Unknown
 ) -> None:
     """Refuse outputs that nothing makes; unknown operators first."""
     made = given.union(*(node.outputs for node in nodes))
     for name in outputs:
         if name not in made:
-            refuse_unsupported(nodes)
+            refuse_unsupported(nodes, unknown)
             raise BadInputError(
                 f"graph output {name}: nothing makes it", code="missing-value"
             )

@@ -42,6 +42,8 @@ class ImportReport:
         Symbolic dimensions, the extents they are bound to, where they come from.
     patterns : tuple of PatternMatch
         Groups recognised as one operator, in execution order.
+    unsupported : tuple of str
+        Operator types that are not known and went through all the same.
     warnings : tuple of str
         What was odd about the file, or left out.
     """
@@ -50,6 +52,7 @@ class ImportReport:
     homes: tuple[InputHome, ...]
     symbols: tuple[Symbol, ...]
     patterns: tuple[PatternMatch, ...]
+    unsupported: tuple[str, ...]
     warnings: tuple[str, ...]
 
     @property

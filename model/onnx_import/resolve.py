@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from elkhound.model.errors import BadInputError
+from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.onnx_import.choices import Choices
 from elkhound.model.onnx_import.control import CONTROL, inline
 from elkhound.model.onnx_import.expand import EXPANSIONS, Expansion
 from elkhound.model.onnx_import.order import legible
 from elkhound.model.onnx_import.shapes.infer import input_values, node_values
 from elkhound.model.onnx_import.source import Node, Source, Value
-from elkhound.model.onnx_import.supported import refuse_unsupported
+from elkhound.model.onnx_import.supported import SUPPORTED, refuse_unsupported
+from elkhound.model.onnx_import.unknown import attributes_of
 
 MOST_NODES = 100_000  # after unrolling; beyond, planning is hopeless anyway
 
@@ -33,6 +34,10 @@ class Resolver:
         What was taken: plain operators only.
     notes : list of str
         What was decided that the user should know of.
+    names : set of str
+        Names of the nodes.
+    unknown : dict of str to int
+        Unknown operator types that went through, and how many nodes of each.
     """
 
     source: Source
@@ -41,6 +46,7 @@ class Resolver:
     nodes: list[Node] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
+    unknown: dict[str, int] = field(default_factory=dict)
 
     def take(self, node: Node) -> None:
         """Take one node, or what it stands for."""
@@ -50,8 +56,10 @@ class Resolver:
                     f"node {node.name} ({node.op}) reads {name}, which nothing makes",
                     code="missing-value",
                 )
-        refuse_unsupported([node])
-        if node.op in CONTROL:
+        refuse_unsupported([node], self.choices.unknown)
+        if node.op not in SUPPORTED:
+            self._take_unknown(node)
+        elif node.op in CONTROL:
             inline(self, node)
         elif node.op in EXPANSIONS:
             self._expand(node)
@@ -88,6 +96,25 @@ class Resolver:
                 code="too-many-nodes",
             )
         self.nodes.append(node if name == node.name else replace(node, name=name))
+
+    def _take_unknown(self, node: Node) -> None:
+        """Take an operator as the user's file describes it, or for nothing."""
+        self.unknown[node.op] = self.unknown.get(node.op, 0) + 1
+        user = self.choices.unknown.description(node.op)
+        if user is None:
+            self.take(replace(node, op="elkhound::Free", subgraphs={}, captured=()))
+        elif user.stands_for is None:
+            plain = {**node.attributes, **attributes_of(user)}
+            self.take(replace(node, op="elkhound::User", attributes=plain))
+        elif user.stands_for not in SUPPORTED:
+            raise BadInputError(
+                f"operator {node.op} stands for {user.stands_for}, which is not known",
+                code="unsupported-operator",
+                where="--unknown",
+                hint=nearest(user.stands_for, sorted(SUPPORTED)),
+            )
+        else:
+            self.take(replace(node, op=user.stands_for, version=21, misfit=""))
 
     def _expand(self, node: Node) -> None:
         inputs = [self.values[name] if name else None for name in node.inputs]

@@ -10,16 +10,24 @@ from elkhound.model.onnx_import.expand import EXPANSIONS
 from elkhound.model.onnx_import.lower.graph import LOWERINGS
 from elkhound.model.onnx_import.operators import SHAPE_ONLY, VIEWS
 from elkhound.model.onnx_import.source import Node
+from elkhound.model.onnx_import.unknown import Unknown
 
 SUPPORTED = frozenset({*LOWERINGS, *VIEWS, *SHAPE_ONLY, *CONTROL, *EXPANSIONS})
 
 
-def refuse_unsupported(nodes: Sequence[Node]) -> None:
+def refuse_unsupported(nodes: Sequence[Node], policy: Unknown) -> None:
     """Refuse operators that cannot be planned, naming all types, and malformed ones.
 
     Loop bodies are looked into; of an If only the branch taken counts, later.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        Any nodes.
+    policy : Unknown
+        Which unknown operators go through.
     """
-    unknown = list(_unknown(nodes))
+    unknown = [node for node in _unknown(nodes) if not policy.allows(node.op)]
     if unknown:
         first = unknown[0]
         output = next((name for name in first.outputs if name), "nothing")
@@ -28,6 +36,7 @@ def refuse_unsupported(nodes: Sequence[Node]) -> None:
             f"cannot plan operator {first.op} (node {first.name}, output {output}); "
             f"unsupported types in the graph: {types}",
             code="unsupported-operator",
+            hint="--unknown zero, or a file that describes them",
         )
     for node in nodes:
         if node.misfit:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from elkhound.model.graph import Access, Axis, Operator, OperatorKind, Pass
 from elkhound.model.onnx_import.lower.operand import (
     Call,
@@ -49,6 +51,51 @@ def gated(call: Call) -> tuple[Operator, ...]:
     real = [o for o in call.inputs if o is not None and not o.folded]
     passes = ACTIVATION_PASSES[call.node.op]
     return (_spread(call, OperatorKind.ACTIVATION, real, passes),)
+
+
+def free(call: Call) -> tuple[Operator, ...]:
+    """Lower an unknown operator that the user lets go for nothing."""
+    return ()
+
+
+def described(call: Call) -> tuple[Operator, ...]:
+    """Lower an operator that the user describes: its passes, once per output.
+
+    An input that does not broadcast to the output is seen in its shape.
+    """
+    stated = call.node.attributes.get("passes")
+    passes = (
+        tuple(p for p in stated if isinstance(p, Pass))
+        if isinstance(stated, list)
+        else ()
+    )
+    operators = []
+    for index, out in enumerate(call.outputs):
+        if out is None:
+            continue
+        sizes, axes = grid(out.shape)
+        inputs = [
+            broadcast_access(operand, axes)
+            if _spreads(operand.shape, out.shape)
+            else Operand(operand.root, out.shape, tuple(range(len(axes)))).access(axes)
+            for operand in call.inputs
+            if operand is not None and not operand.folded
+        ]
+        operator = call.operator(
+            OperatorKind.ELEMENTWISE,
+            sizes or {"d0": 1},
+            inputs,
+            out.access(axes),
+            passes,
+        )
+        name = f"{operator.name}[{index}]" if index else operator.name
+        operators.append(replace(operator, name=name))
+    return tuple(operators)
+
+
+def _spreads(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    pairs = zip(shape[::-1], whole[::-1], strict=False)
+    return len(shape) <= len(whole) and all(own in (1, all_) for own, all_ in pairs)
 
 
 def rescale(call: Call) -> tuple[Operator, ...]:

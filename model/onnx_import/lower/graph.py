@@ -78,6 +78,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     "elkhound::Columns": windows.columns,
     "elkhound::Copy": copies.moved,
     "elkhound::Einsum": sums.einsum,
+    "elkhound::Free": elementwise.free,
     "elkhound::Fold": windows.fold,
     "elkhound::GroupNorm": rows.group_norm,
     "elkhound::GruReset": recurrent.gru_reset,
@@ -88,6 +89,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     "elkhound::RecurrentProduct": recurrent.product,
     "elkhound::RnnRow": recurrent.rnn_row,
     "elkhound::RowNorm": rows.row_norm,
+    "elkhound::User": elementwise.described,
 }
 
 
@@ -158,7 +160,7 @@ def _lowered(
     """Lower one node; whatever does not fit in it is the file's fault, by its name."""
     try:
         operators = LOWERINGS[node.op](_call(node, values, seen))
-        return (*operators[:-1], _rescaled(node, operators[-1]))
+        return tuple(_rescaled(node, operator) for operator in operators)
     except (ValueError, IndexError, ZeroDivisionError) as error:
         raise BadInputError(
             f"node {node.name} ({node.op}): its shapes and attributes do not fit "

@@ -24,7 +24,7 @@ BOOLEAN = frozenset(
     {"And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not"}
     | {"Or", "Xor", "IsNaN", "IsInf"}
 )
-NEVER_CONSTANT = frozenset({"elkhound::Load"})  # a weight, once it is on the chip
+NEVER_CONSTANT = frozenset({"elkhound::Load", "elkhound::Free"})
 INDEX = frozenset({"ArgMax", "ArgMin", "Shape", "Size"})
 CAST_TARGETS = {  # onnx.TensorProto numbers
     1: "float32",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from elkhound.model.onnx_import.shapes import standard
 from elkhound.model.onnx_import.shapes.standard import Rule, Shape, need
 from elkhound.model.onnx_import.source import Node, Value
+from elkhound.model.onnx_import.unknown import extent
 
 
 def attention(node: Node, values: Sequence[Value | None]) -> list[Shape]:
@@ -32,11 +33,20 @@ def einsum(node: Node, values: Sequence[Value | None]) -> list[Shape]:
         letters = node.text(side, "")
         if not letters:
             continue
-        for letter, extent in zip(letters, need(values, index).shape, strict=True):
-            if extents.setdefault(letter, extent) not in (extent, 1) and extent != 1:
-                raise ValueError(f"{letter} is {extents[letter]} and {extent}")
-            extents[letter] = max(extents[letter], extent)
+        for letter, own in zip(letters, need(values, index).shape, strict=True):
+            if extents.setdefault(letter, own) not in (own, 1) and own != 1:
+                raise ValueError(f"{letter} is {extents[letter]} and {own}")
+            extents[letter] = max(extents[letter], own)
     return [tuple(extents[letter] for letter in node.text("out", ""))]
+
+
+def user(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """As the user's file says, for every output."""
+    stated = node.attributes.get("shape")
+    shapes = [None if value is None else value.shape for value in values]
+    if isinstance(stated, list):
+        return [tuple(extent(e, shapes) for e in stated)] * len(node.outputs)
+    return [need(values, 0).shape] * len(node.outputs)
 
 
 RULES: Mapping[str, Rule] = {
@@ -48,4 +58,5 @@ RULES: Mapping[str, Rule] = {
     "elkhound::GroupNorm": standard.first_only,
     "elkhound::Load": copy,
     "elkhound::RowNorm": standard.first_only,
+    "elkhound::User": user,
 }
