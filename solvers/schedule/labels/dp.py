@@ -31,12 +31,12 @@ from elkhound.solvers.schedule.labels.classes import (
     thinned_classes,
 )
 from elkhound.solvers.schedule.labels.completion import completion
+from elkhound.solvers.schedule.labels.identity import IdentitySearch
 from elkhound.solvers.schedule.labels.plan import realise
 from elkhound.solvers.schedule.labels.search import (
     BestOfEach,
     Budget,
     LowestBounds,
-    Search,
     Trim,
 )
 from elkhound.solvers.schedule.reduce import reduce
@@ -149,7 +149,7 @@ class _Run:
             self._search(down, LowestBounds(level.most), traced=down.exact)
 
     def _search(self, classes: Classes, trim: Trim, *, traced: bool) -> None:
-        search = Search(
+        search = IdentitySearch(
             self.reduced.problem,
             classes,
             self.completion,

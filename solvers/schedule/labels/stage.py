@@ -43,7 +43,9 @@ class Labels:
     batch : array
         Σ Y of those gated at i, E_i's own apart.
     parent : array
-        Number of the label before E_{i−1}.
+        Number of the label before the last execute.
+    own : array
+        Class of that execute's own preload, 0 if it streamed nothing.
     """
 
     issued: IntArray
@@ -57,9 +59,15 @@ class Labels:
     hbm_free: IntArray
     batch: IntArray
     parent: IntArray
+    own: IntArray
 
     def __len__(self) -> int:
         return len(self.issued)
+
+    @property
+    def strata(self) -> IntArray:
+        """Number issued."""
+        return self.issued
 
     @classmethod
     def start(cls) -> Labels:
@@ -173,24 +181,17 @@ class Stage:
             hbm_free=labels.hbm_free + cycles,
             batch=labels.batch if own else labels.batch + link_cycles,
             parent=labels.parent,
+            own=labels.own,
         )
 
-    def execute(self, labels: Labels) -> tuple[Labels, IntArray]:
-        """Run E_i in the fastest variant that fits.
-
-        Returns
-        -------
-        done, own : Labels, array
-            The labels before E_{i+1}, and the class of E_i's own preload in each.
-        """
+    def execute(self, labels: Labels) -> Labels:
+        """Return the labels after E_i, run in the fastest variant that fits."""
         chosen = self.own_class(labels)
-        parts, owns = [], []
+        parts = []
         for c in range(len(self.own)):
             of_class = labels if len(self.own) == 1 else labels.take(chosen == c)
-            ended = self._execute_class(of_class, c)
-            parts.append(ended)
-            owns.append(np.full(len(ended), c, dtype=np.int64))
-        return Labels.join(parts), np.concatenate(owns)
+            parts.append(self._execute_class(of_class, c))
+        return Labels.join(parts)
 
     def _execute_class(self, labels: Labels, c: int) -> Labels:
         own, tables, first = self.own[c], self.tables, self.first
@@ -225,6 +226,7 @@ class Stage:
             hbm_free=np.maximum(labels.hbm_free, ready),
             batch=np.zeros_like(ready),
             parent=labels.parent,
+            own=np.full_like(ready, c),
         )
 
     def _charged(self, labels: Labels, c: int) -> IntArray:

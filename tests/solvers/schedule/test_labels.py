@@ -25,13 +25,13 @@ from elkhound.solvers.schedule.labels.classes import (
 )
 from elkhound.solvers.schedule.labels.completion import completion
 from elkhound.solvers.schedule.labels.dp import LabelDp
+from elkhound.solvers.schedule.labels.identity import IdentitySearch
 from elkhound.solvers.schedule.labels.plan import realise
 from elkhound.solvers.schedule.labels.search import (
     BestOfEach,
     Budget,
     Found,
     LowestBounds,
-    Search,
     Trim,
 )
 from elkhound.solvers.schedule.reduce import reduce
@@ -54,7 +54,7 @@ def search(
 ) -> Found:
     """One pass over a reduced problem."""
     clock = Stopwatch(60)
-    return Search(
+    return IdentitySearch(
         left, classes, completion(left), below, trim, clock, budget, traced=True
     ).run()
 
