@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
@@ -15,9 +16,10 @@ from elkhound.model.allocation import (
 )
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
-from elkhound.solvers.allocation.warm_start import on_pareto_lists
+from elkhound.solvers.allocation.warm_start import better, on_pareto_lists
 from elkhound.solvers.backends import cp_sat
-from elkhound.solvers.backends.scaling import unit_for
+from elkhound.solvers.backends.levels import Expression, Levels
+from elkhound.solvers.backends.scaling import ACTIVITY_LIMIT, unit_for
 from elkhound.solvers.backends.stopwatch import Stopwatch
 
 
@@ -39,12 +41,13 @@ class CpSat:
         model.take_one_option()
         model.keep_within_capacity()
         model.minimise_cycles()
+        start = None
         if limits.warm_start is not None:
             start = on_pareto_lists(problem, limits.warm_start)
-            if start is not None:
-                model.start_from(start)
+        if start is not None:
+            model.start_from(start)
         answer = cp_sat.run(model.cp, limits, watch.remaining_seconds)
-        plan = model.plan(answer)
+        plan = better(problem, start, model.plan(answer))
         objective = bound = None
         status = answer.status
         if plan is not None:
@@ -125,14 +128,28 @@ class _Model:
     def keep_within_capacity(self) -> None:
         """Require Σ_ip s_ip x_ip ≤ C; no room for the smallest contradicts Σ ≥ 0."""
         units = self.byte_unit
-        above = sum(units.up(c.bytes_above) * c.x for i in self.items for c in i)
+        above = self._total(lambda choice: units.up(choice.bytes_above))
         self.cp.add(above <= max(units.down(self.room_bytes), -1))
 
     def minimise_cycles(self) -> None:
         """Minimise Σ_ip t_ip x_ip."""
         units = self.cycle_unit
-        self.cp.minimize(
-            sum(units.up(c.cycles_above) * c.x for i in self.items for c in i)
+        self.cp.minimize(self._total(lambda choice: units.up(choice.cycles_above)))
+
+    def _total(self, amount: Callable[[_Choice], int]) -> Expression:
+        """Return Σ_ip amount_ip x_ip, in steps where the plain sum could overflow."""
+        amounts = [[amount(choice) for choice in choices] for choices in self.items]
+        if sum(map(sum, amounts)) < ACTIVITY_LIMIT:
+            return sum(
+                value * choice.x
+                for values, choices in zip(amounts, self.items, strict=True)
+                for value, choice in zip(values, choices, strict=True)
+            )
+        return sum(
+            Levels(
+                self.cp, f"item{i}", values, [choice.x for choice in choices]
+            ).amount()
+            for i, (values, choices) in enumerate(zip(amounts, self.items, strict=True))
         )
 
     def start_from(self, plan: Allocation) -> None:

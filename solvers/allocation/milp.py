@@ -6,6 +6,7 @@ import math
 
 from elkhound.model.allocation import (
     Allocation,
+    AllocationItem,
     AllocationProblem,
     chosen,
     pareto,
@@ -14,8 +15,9 @@ from elkhound.model.allocation import (
 from elkhound.model.errors import ContradictionError
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
-from elkhound.solvers.allocation.warm_start import on_pareto_lists
+from elkhound.solvers.allocation.warm_start import better, on_pareto_lists
 from elkhound.solvers.backends import pulp
+from elkhound.solvers.backends.scaling import unit_for
 from elkhound.solvers.backends.stopwatch import Stopwatch
 
 _ABSOLUTE_TOLERANCE = 1e-6
@@ -24,6 +26,9 @@ _RELATIVE_TOLERANCE = 1e-9
 
 class Milp:
     """Minimise Σ t_ip x_ip with one option per item and Σ s_ip x_ip ≤ C.
+
+    Bytes and cycles are counted above each item's least; the sum of bytes is exact at
+    any size, cycles are counted in granules where their sum could reach 2^31.
 
     Parameters
     ----------
@@ -40,28 +45,41 @@ class Milp:
     ) -> Result[Allocation]:
         """Return the optimum with proof, or what is known at the limit.
 
-        A plan is optimal only if ⌈dual bound − tolerance⌉ reaches its exact cycles.
+        A plan is optimal only if ⌈dual bound − tolerance⌉ reaches its exact cycles. A
+        warm start is no start for the solver, only the least the answer is worth.
         """
         watch = Stopwatch(limits.seconds)
+        if _least_bytes(problem) > problem.capacity_bytes:
+            return Result(
+                method=self.name,
+                status=Status.INFEASIBLE,
+                seed=limits.seed,
+                wall_seconds=watch.wall_seconds,
+                cpu_seconds=watch.cpu_seconds,
+                version=pulp.versions()[self._backend],
+            )
         model = _Model(problem)
         model.take_one_option()
         model.keep_within_capacity()
         model.minimise_cycles()
-        start = None
-        if limits.warm_start is not None:
-            start = on_pareto_lists(problem, limits.warm_start)
         answer = pulp.run(
             model.milp,
             limits,
             self._backend,
             seconds=watch.remaining_seconds,
             absolute_gap=0.9,
-            start=None if start is None else model.values(start),
         )
-        plan = _better(problem, start, model.plan(answer))
+        if answer.status is Status.INFEASIBLE:
+            raise ContradictionError(
+                f"{self.name}: calls a problem infeasible whose smallest options fit"
+            )
+        plan = model.plan(answer)
+        if limits.warm_start is not None:
+            start = on_pareto_lists(problem, limits.warm_start)
+            plan = better(problem, start, plan)
         objective = None
-        status = answer.status
-        bound = _integral(answer.bound)
+        status = Status.UNKNOWN
+        bound = model.bound(answer)
         if plan is not None:
             objective = total_cycles(problem, plan)
             if bound is not None and bound > objective:
@@ -70,8 +88,6 @@ class Milp:
                     f"{objective} cycles"
                 )
             status = Status.OPTIMAL if bound == objective else Status.FEASIBLE
-        elif status is not Status.INFEASIBLE:
-            status = Status.UNKNOWN
         return Result(
             method=self.name,
             status=status,
@@ -82,6 +98,7 @@ class Milp:
                 if bound is None
                 else Bound(bound, BoundKind.PROOF, OrderClass.free())
             ),
+            rounding_error=model.rounded_cycles,
             seed=limits.seed,
             wall_seconds=watch.wall_seconds,
             cpu_seconds=watch.cpu_seconds,
@@ -100,6 +117,22 @@ class _Model:
             {p: self.milp.binary(f"x_{i}_{p}") for p in pareto(item)}
             for i, item in enumerate(problem.items)
         ]
+        self.above = [
+            [o.cycles - min(q.cycles for q in item.options) for o in item.options]
+            for item in problem.items
+        ]
+        self.unit = unit_for(
+            [self.above[i][p] for i, choices in enumerate(self.x) for p in choices],
+            sum(
+                max(self.above[i][p] for p in choices)
+                for i, choices in enumerate(self.x)
+            ),
+        )
+
+    @property
+    def rounded_cycles(self) -> int:
+        """What granules may cost: less than one for each item."""
+        return 0 if self.unit.exact else len(self.x) * (self.unit.size - 1)
 
     def take_one_option(self) -> None:
         """Require Σ_p x_ip = 1 for every item i."""
@@ -108,30 +141,30 @@ class _Model:
 
     def keep_within_capacity(self) -> None:
         """Require Σ_ip s_ip x_ip ≤ C."""
-        self.milp.at_most(
+        self.milp.fit(
             (
-                (item.options[p].size_bytes, x)
+                (item.options[p].size_bytes - _least(item), x)
                 for item, choices in zip(self.problem.items, self.x, strict=True)
                 for p, x in choices.items()
             ),
-            self.problem.capacity_bytes,
+            self.problem.capacity_bytes - _least_bytes(self.problem),
         )
 
     def minimise_cycles(self) -> None:
         """Minimise Σ_ip t_ip x_ip."""
         self.milp.minimise(
-            (item.options[p].cycles, x)
-            for item, choices in zip(self.problem.items, self.x, strict=True)
+            (self.unit.up(above[p]), x)
+            for above, choices in zip(self.above, self.x, strict=True)
             for p, x in choices.items()
         )
 
-    def values(self, plan: Allocation) -> dict[str, float]:
-        """Return a plan as values of the variables."""
-        return {
-            x.name: float(p == option)
-            for choices, option in zip(self.x, plan.options, strict=True)
-            for p, x in choices.items()
-        }
+    def bound(self, answer: pulp.MilpAnswer) -> int | None:
+        """Return ⌈dual bound − tolerance⌉ in cycles, less what rounding up added."""
+        granules = _integral(answer.bound)
+        if granules is None:
+            return None
+        least = sum(min(o.cycles for o in item.options) for item in self.problem.items)
+        return least + max(0, granules * self.unit.size - self.rounded_cycles)
 
     def plan(self, answer: pulp.MilpAnswer) -> Allocation | None:
         """Read the options taken; None without a solution that fits exactly."""
@@ -142,12 +175,12 @@ class _Model:
         return plan if taken <= self.problem.capacity_bytes else None
 
 
-def _better(
-    problem: AllocationProblem, start: Allocation | None, found: Allocation | None
-) -> Allocation | None:
-    """Return the plan with fewer cycles: a warm start is never lost."""
-    plans = [plan for plan in (found, start) if plan is not None]
-    return min(plans, key=lambda plan: total_cycles(problem, plan), default=None)
+def _least(item: AllocationItem) -> int:
+    return min(option.size_bytes for option in item.options)
+
+
+def _least_bytes(problem: AllocationProblem) -> int:
+    return sum(_least(item) for item in problem.items)
 
 
 def _taken(choices: dict[int, pulp.Variable], answer: pulp.MilpAnswer) -> int:

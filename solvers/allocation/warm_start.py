@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from elkhound.model.allocation import Allocation, AllocationProblem, chosen, pareto
+from elkhound.model.allocation import (
+    Allocation,
+    AllocationProblem,
+    chosen,
+    pareto,
+    total_cycles,
+)
 
 
 def on_pareto_lists(problem: AllocationProblem, plan: Allocation) -> Allocation | None:
@@ -23,3 +29,11 @@ def on_pareto_lists(problem: AllocationProblem, plan: Allocation) -> Allocation 
             for item, option in zip(problem.items, taken, strict=True)
         )
     )
+
+
+def better(
+    problem: AllocationProblem, start: Allocation | None, found: Allocation | None
+) -> Allocation | None:
+    """Return the plan with fewer cycles: a warm start is never lost."""
+    plans = [plan for plan in (found, start) if plan is not None]
+    return min(plans, key=lambda plan: total_cycles(problem, plan), default=None)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pulp
 
 from elkhound.model.limits import Limits, Plan
@@ -59,13 +58,13 @@ def _quiet_stdout() -> Iterator[None]:
 
 
 def run(
-    model: Model,
-    limits: Limits[Plan],
-    seconds: float,
-    absolute_gap: float,
-    start: Mapping[str, float] | None,
+    model: Model, limits: Limits[Plan], seconds: float, absolute_gap: float
 ) -> MilpAnswer:
-    """Minimise a model; see `elkhound.solvers.backends.pulp.run`."""
+    """Minimise a model; see `elkhound.solvers.backends.pulp.run`.
+
+    No solution is handed over to start from: HiGHS 1.16 has been seen to count too
+    little for it, and then to call that value optimal.
+    """
     import highspy
 
     stopwatch = Stopwatch(seconds)
@@ -88,28 +87,11 @@ def run(
     solver.createAndConfigureSolver(model.lp)
     solver.buildSolverModel(model.lp)
     highs = model.lp.solverModel
-    if start is not None:
-        _set_start(model, start)
     left = max(0.01, stopwatch.remaining_seconds)
     highs.setOptionValue("time_limit", left)
     highs.HandleUserInterrupt = True
     run_interruptibly(highs.run, highs.cancelSolve, left + _GRACE_SECONDS)
     return _read(model)
-
-
-def _set_start(model: Model, start: Mapping[str, float]) -> None:
-    """Hand over a complete solution.
-
-    HiGHS 1.16 completes a partial one by itself, and has been seen to count too
-    little for it and then to call that value optimal.
-    """
-    variables = model.lp.variables()
-    missing = next((v.name for v in variables if v.name not in start), None)
-    if missing is not None:
-        raise MilpError(f"start: no value for variable {missing}", code="start")
-    index = np.array([v.index for v in variables], dtype=np.int32)
-    value = np.array([start[v.name] for v in variables], dtype=np.float64)
-    model.lp.solverModel.setSolution(len(variables), index, value)
 
 
 def _read(model: Model) -> MilpAnswer:

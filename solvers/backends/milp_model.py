@@ -17,6 +17,10 @@ Terms = Iterable[tuple[float, Variable]]
 
 _RELATIVE_TOLERANCE = 1e-9
 
+DIGIT = 2**20
+"""Above sizes of this, float solvers have been seen to overlook single bytes of a row,
+to cut off plans that fit exactly, and then to prove the wrong optimum."""
+
 
 class MilpError(ElkhoundError):
     """A MILP solver refused a model or answered something unknown."""
@@ -34,6 +38,7 @@ class Model:
     def __init__(self, name: str) -> None:
         self.lp = pulp.LpProblem(name, pulp.LpMinimize)
         self.rows = 0
+        self.carries = 0
 
     def integer(self, name: str, low: int, high: int) -> Variable:
         """Return a new integer variable in [low, high]."""
@@ -52,6 +57,29 @@ class Model:
     def at_most(self, terms: Terms, right: float) -> None:
         """Require Σ coefficient · variable ≤ right."""
         self._add(terms, pulp.LpConstraintLE, right)
+
+    def fit(self, terms: Iterable[tuple[int, Variable]], room: int) -> None:
+        """Require Σ size · variable ≤ room for whole sizes ≥ 0, exact however large.
+
+        With size = B·high + low, room = B·R + r and B = `DIGIT`, the row holds exactly
+        if a whole number k ≥ 0 is carried:
+
+            Σ low · variable ≤ r + B·k,   Σ high · variable + k ≤ R.
+
+        The row of the high parts is cut again until no size reaches B.
+        """
+        rest = [(size, variable) for size, variable in terms if size]
+        while max((size for size, _ in rest), default=0) >= DIGIT:
+            low = [(size % DIGIT, v) for size, v in rest if size % DIGIT]
+            rest = [(size // DIGIT, v) for size, v in rest if size >= DIGIT]
+            room, right = divmod(room, DIGIT)
+            if low:
+                most = sum(size for size, _ in low) // DIGIT + 1
+                self.carries += 1
+                carry = self.integer(f"k{self.carries}", 0, most)
+                self.at_most([*low, (-DIGIT, carry)], right)
+                rest.append((1, carry))
+        self.at_most(rest, room)
 
     def at_least(self, terms: Terms, right: float) -> None:
         """Require Σ coefficient · variable ≥ right."""

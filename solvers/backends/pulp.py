@@ -7,7 +7,6 @@ solver itself, and a bound from its branch and bound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.util import find_spec
 
 from elkhound.model.errors import BadInputError
@@ -65,7 +64,6 @@ def run(
     *,
     seconds: float | None = None,
     absolute_gap: float = 0,
-    start: Mapping[str, float] | None = None,
 ) -> MilpAnswer:
     """Minimise a model.
 
@@ -82,9 +80,6 @@ def run(
         What is left of `limits.seconds`; None for all of it.
     absolute_gap : float
         Stop when objective − bound is at most this: below 1 for integral objectives.
-    start : mapping of str to float or None
-        A feasible solution to start from, by name of every variable. CBC does not
-        use it.
 
     Raises
     ------
@@ -94,5 +89,5 @@ def run(
     require(backend)
     left = max(limits.seconds if seconds is None else seconds, 0.01)
     if backend == "highs":
-        return highs.run(model, limits, left, absolute_gap, start)
+        return highs.run(model, limits, left, absolute_gap)
     return cbc.run(model, limits, left, absolute_gap)

@@ -22,6 +22,8 @@ from elkhound.solvers.schedule.incumbent import (
     one_by_one,
     warm_start,
 )
+from elkhound.solvers.schedule.minima import minima_of
+from elkhound.solvers.schedule.path import path_bound
 from elkhound.solvers.schedule.reduce import Reduced, reduce
 from elkhound.solvers.schedule.replay import replay
 from elkhound.solvers.schedule.report import report
@@ -85,11 +87,15 @@ class CpSat:
             raise ContradictionError(
                 f"{self.name}: CP-SAT calls a problem infeasible that has a plan"
             )
-        unsolved = replace(unsolved, rounding_error=amounts.rounding_error(problem))
+        best = better(start, found) or start
+        error = amounts.rounding_error(problem)
+        if not amounts.exact:  # how many plans larger sizes shut out is not known
+            error = best.value - path_bound(minima_of(reduced.problem))
+        unsolved = replace(unsolved, rounding_error=error)
         return report(
             unsolved,
             stopwatch,
-            better(start, found),
+            best,
             self._bound(problem, amounts, answer),
             _with_size(answer.statistics, reduced),
         )

@@ -20,7 +20,7 @@ from elkhound.solvers.backends.stopwatch import Stopwatch
 from elkhound.solvers.schedule.amounts import Amounts
 from elkhound.solvers.schedule.reduce import earliest_gates
 
-Term = tuple[float, Variable]
+Term = tuple[int, Variable]
 
 
 class PhaseModel:
@@ -156,7 +156,7 @@ class PhaseModel:
                 for c, (step, reached) in enumerate(ladders[j]):
                     held = self._both(f"z_{j}_{c}_{i}", [(1, issued)], reached)
                     terms.append((step, held))
-            self.model.at_most(terms, amounts.room[i])
+            self.model.fit(terms, amounts.room[i])
 
     def _limit_outstanding(self) -> None:
         """Σ_{j>i} u_ji ≤ K."""
@@ -222,9 +222,9 @@ class PhaseModel:
             self.stopwatch.check()
             terms = self._total(i, amounts.x[i], -1)
             for j in self._waiting(i):
-                here = [(1.0, self.issued[j, i])]
+                here = [(1, self.issued[j, i])]
                 if (j, i - 1) in self.issued:
-                    here.append((-1.0, self.issued[j, i - 1]))
+                    here.append((-1, self.issued[j, i - 1]))
                 least = min(amounts.y[j])
                 terms += [(-least * c, v) for c, v in here]
                 for c, (step, reached) in enumerate(ladders[j]):

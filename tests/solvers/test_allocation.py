@@ -250,14 +250,76 @@ def test_inexact_byte_granules_cost_cp_sat_the_proof(spare: int, optimum: int) -
     assert 0 <= result.objective - optimum <= result.rounding_error
 
 
+@pytest.mark.parametrize("backend", ["highs", "cbc"])
+@pytest.mark.parametrize(
+    ("case", "optimum"),
+    [
+        # The smallest options fill the capacity to the byte: 3 + 9.
+        pytest.param(
+            problem(27808176689545, [(27808176689544, 3), (2**46, 1)], [(1, 9)]),
+            12,
+            id="full-to-the-byte",
+        ),
+        # Sizes 2^26 k + 1 with 20 − k cycles twice: of k + k' = 16 each pair is over
+        # by two bytes, so 15 steps down from 40.
+        pytest.param(
+            problem(2**30, *[[(2**26 * k + 1, 20 - k) for k in range(14)]] * 2),
+            25,
+            id="two-bytes-over",
+        ),
+    ],
+)
+def test_a_milp_counts_every_byte_of_large_sizes(
+    case: AllocationProblem, optimum: int, backend: str
+) -> None:
+    result = checked(case, Milp(backend).solve(case, limits()))
+    assert (result.status, result.objective) == (Status.OPTIMAL, optimum)
+
+
+def test_many_large_options_do_not_cost_cp_sat_the_proof() -> None:
+    # Six options above 5·10^8 bytes: their plain sum would pass 2^31.
+    large = [(500_000_001 + k, 10 - k) for k in range(6)]
+    case = problem(500_000_003, [(0, 20), *large])
+    result = checked(case, CpSat().solve(case, limits()))
+    assert (result.status, result.objective) == (Status.OPTIMAL, 8)
+
+
+def test_a_warm_start_that_only_rounding_forbids_is_kept() -> None:
+    # 2^30 − 1 bytes fit to the byte; in granules of 64 they do not.
+    far = 2**30
+    case = problem(far - 1, [(0, far), (far - 1, far - 1), (far, 770203423)])
+    start = Allocation((1,))
+    for solver in EXACT:
+        result = checked(case, solver.solve(case, limits(start=start)))
+        assert result.objective == far - 1
+
+
+def test_a_warm_start_does_not_stop_the_search() -> None:
+    # 6 + 9 + 2 + 10 + 8 = 35 bytes for 0 + 1 + 5 + 0 + 0 cycles. HiGHS 1.16, given
+    # the start of 24 cycles, counted 6 for it and called that optimal.
+    case = problem(
+        35,
+        [(0, 10), (8, 0), (6, 0)],
+        [(9, 1), (10, 7), (10, 0)],
+        [(8, 3), (0, 10), (2, 5), (10, 9), (7, 10)],
+        [(10, 0), (0, 4), (10, 0)],
+        [(8, 0), (3, 8)],
+    )
+    start = Allocation((0, 0, 2, 0, 1))  # 0 + 9 + 2 + 10 + 3 bytes
+    for solver in EXACT:
+        result = checked(case, solver.solve(case, limits(start=start)))
+        assert (result.status, result.objective) == (Status.OPTIMAL, 6)
+
+
 def test_a_bound_above_its_own_plan_is_a_contradiction(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # One item of 5 cycles; the solver takes it and says that 7 is proved.
+    # One item of 5 cycles; the solver takes it, 0 above the least, and says that 2
+    # above it is proved.
     problem = AllocationProblem(10, (AllocationItem("a", (AllocationOption(10, 5),)),))
 
     def lie(*_: object, **__: object) -> pulp.MilpAnswer:
-        return pulp.MilpAnswer(Status.OPTIMAL, 5.0, 7.0, {"x_0_0": 1.0}, {}, "liar")
+        return pulp.MilpAnswer(Status.OPTIMAL, 0.0, 2.0, {"x_0_0": 1.0}, {}, "liar")
 
     monkeypatch.setattr(pulp, "run", lie)
     with pytest.raises(ContradictionError, match="bound 7 lies above a plan of 5"):

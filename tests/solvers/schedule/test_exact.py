@@ -256,6 +256,58 @@ def test_a_plan_that_only_rounding_forbids_is_kept() -> None:
     assert result.bound is None
 
 
+def test_rounded_sizes_count_as_what_they_may_have_cost() -> None:
+    # P_1 fits beside E_0 to the byte: E_0 1-11, P_1 1-11, E_1 11-12. In granules it
+    # does not, and is preloaded after E_0: P_1 11-21, E_1 21-22.
+    big = 2**33
+    instance = problem(
+        option(1, 1, h=1, t=10), option(big, big, h=10, t=1), sram_bytes=big + 1
+    )
+    result = CpSat().solve(instance, limits())
+    assert (result.status, result.objective) == (Status.FEASIBLE, 22)
+    assert result.rounding_error == 22 - 12
+
+
+# E_0 from 11 to 19, P_1 11-16 and P_2 16-29 beside it, which fills the SRAM to the
+# byte; E_1 19-23, E_2 29-41.
+FULL = problem(
+    option(2**45, 2**45, h=11, t=8),
+    option(1, 1, h=5, t=4),
+    option(1, 1735150549730, h=13, t=12),
+    sram_bytes=2**45 + 1735150549730 + 1,
+)
+# E_0 takes 2^31 B from 1 to 5. Beside it P_1 with 2^31 + 1 B is a byte too large; with
+# 1157945251 B it runs from 1 to 20, and E_1 from 20 to 23.
+OVER = problem(
+    (
+        option(2**31 - 1, 2**31 - 1, h=20, t=11),
+        option(2**31, 869388913, h=1, t=4),
+    ),
+    (
+        option(2**31 + 1, 2**31 + 1, h=16, t=5),
+        option(1157945251, 1157945251, h=19, t=3),
+    ),
+    sram_bytes=2**32,
+    resident_bytes=(0, 1),
+)
+
+
+@pytest.mark.parametrize("backend", list(pulp.versions()))
+@pytest.mark.parametrize("order", [FREE, IDENTITY], ids=str)
+@pytest.mark.parametrize(
+    ("instance", "makespan"),
+    [
+        pytest.param(FULL, 41, id="full-to-the-byte"),
+        pytest.param(OVER, 23, id="one-byte-over"),
+    ],
+)
+def test_a_milp_counts_every_byte_of_large_sizes(
+    instance: ScheduleProblem, makespan: int, order: OrderClass, backend: str
+) -> None:
+    result = Milp(order, backend).solve(instance, limits())
+    assert (result.status, result.objective) == (Status.OPTIMAL, makespan)
+
+
 def test_many_slow_options_do_not_cost_the_proof() -> None:
     # 400 ways to trade bytes for cycles, all near 7 million: a plain sum of one
     # operator's cycles reaches 2.8·10^9 and would force coarse units.
