@@ -252,6 +252,18 @@ def _first_fit(settings: Settings) -> AnyMethod:
     return FirstFit(settings["order"])
 
 
+def _placement_cp_sat(settings: Settings) -> AnyMethod:
+    from elkhound.solvers.placement import CpSat
+
+    return CpSat()
+
+
+def _search(settings: Settings) -> AnyMethod:
+    from elkhound.solvers.placement import Search
+
+    return Search()
+
+
 _FIT_ORDERS = ("best", "size", "area", "start", "duration")
 
 PLACEMENT: dict[str, Entry] = {
@@ -267,11 +279,17 @@ PLACEMENT: dict[str, Entry] = {
         _first_fit,
         {"order": _FIT_ORDERS},
     ),
+    "cp-sat": Entry(
+        Role.EXACT, "rectangles that must not overlap on CP-SAT", _placement_cp_sat
+    ),
+    "search": Entry(
+        Role.EXACT, "place the lowest buffer or delay it, with restarts", _search
+    ),
 }
 
 SCHEDULE_DEFAULTS = ("basic", "static", "elk-dyn", "ideal", "cp-sat", "milp")
 ALLOCATION_DEFAULTS = ("delta", "delta-hull-fill", "knapsack-dp", "cp-sat", "milp")
-PLACEMENT_DEFAULTS = ("best-fit", "first-fit")
+PLACEMENT_DEFAULTS = ("best-fit", "first-fit", "search")
 
 
 def split_names(text: str) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ from elkhound.model.errors import BadInputError
     "--methods",
     metavar="A,B,…",
     help="Methods, with variants (see `elkhound methods`).  "
-    "[default: best-fit,first-fit]",
+    "[default: best-fit,first-fit,search]",
 )
 @click.option(
     "--output",

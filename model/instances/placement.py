@@ -59,7 +59,7 @@ def _tight(random: Random, size: int) -> Spans:
     for step in range(steps):
         missing = max(alive) - alive[step]
         while missing > 0:
-            part = random.randint(1, min(missing, 12))
+            part = random.randint((missing + 1) // 2, missing)
             fillers.append((step, step + 1, part))
             missing -= part
     if random.random() < 0.5:
@@ -73,8 +73,7 @@ def _loose(random: Random, size: int) -> Spans:
     spans = []
     for _ in range(size):
         start = random.randint(0, steps - 2)
-        length = random.randint(2, max(2, steps // 2))
-        end = min(steps, start + length)
+        end = min(steps, start + random.randint(2, 6))
         spans.append((start, end, random.randint(1, 12)))
     return spans
 

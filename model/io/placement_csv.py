@@ -41,7 +41,8 @@ def read_placement_csv(path: str | Path) -> PlacementCsv:
     rows = _rows(str(path), read_text(path))
     _, header = next(rows, (1, []))
     columns = _column_places(str(path), header)
-    buffers, offsets, lines = [], [], {}
+    buffers, offsets = [], []
+    lines: dict[str, int] = {}
     for line, cells in rows:
         where = f"{path}:{line}"
         if len(cells) != len(header):

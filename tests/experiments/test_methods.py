@@ -5,6 +5,8 @@ import pytest
 from elkhound.experiments.methods import (
     ALLOCATION,
     ALLOCATION_DEFAULTS,
+    PLACEMENT,
+    PLACEMENT_DEFAULTS,
     SCHEDULE,
     SCHEDULE_DEFAULTS,
     Entry,
@@ -108,6 +110,7 @@ def test_a_method_is_named_once() -> None:
     [
         pytest.param(SCHEDULE, SCHEDULE_DEFAULTS, id="schedule"),
         pytest.param(ALLOCATION, ALLOCATION_DEFAULTS, id="allocation"),
+        pytest.param(PLACEMENT, PLACEMENT_DEFAULTS, id="placement"),
     ],
 )
 def test_every_method_can_be_built_with_every_setting(

@@ -44,6 +44,21 @@ def test_place_prints_rows_and_keeps_offsets(
     assert (Path("run") / "rows.csv").read_text().count("run/plans/") == 2
 
 
+def test_methods_agree_on_least_heights(say: Callable[..., Said]) -> None:
+    say("generate", "--kind", "placement", "--size", "8", "--output", "p.json")
+    said = say(
+        "place", "p.json", "--minimise", "--capacity", "999", "--workers", "1",
+        "--methods", "best-fit,first-fit:order=area,cp-sat,search", "--no-plots",
+        "--json",
+    )  # fmt: skip
+    document = json.loads(said.out)
+    assert document["contradictions"] == []
+    fit, other, exact, search = document["rows"]
+    assert exact["status"] == search["status"] == "optimal"
+    assert exact["objective"] == search["objective"] == fit["lower_bound"]
+    assert min(fit["objective"], other["objective"]) >= exact["objective"]
+
+
 def test_the_lowest_placement_goes_to_the_output(
     say: Callable[..., Said], buffers_file: str
 ) -> None:
@@ -124,5 +139,5 @@ def test_a_heuristic_that_is_too_high_ends_with_status_4(
     row = json.loads(said.out)["rows"][0]
     assert said.status == 4
     assert (row["status"], row["objective"]) == ("unknown", None)
-    assert row["reason"] == "found none: its lowest height is 49 B, 4 B over"
+    assert row["reason"] == "found none: its lowest height is 60 B, 5 B over"
     assert row["offsets_file"] is None
