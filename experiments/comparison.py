@@ -8,6 +8,7 @@ from time import perf_counter, process_time
 from typing import Any, Protocol
 
 from elkhound.experiments import rows
+from elkhound.experiments.addresses import with_addresses
 from elkhound.experiments.contradictions import contradictions
 from elkhound.experiments.interrupts import interrupts_wait
 from elkhound.experiments.kinds import Kind, kind_of
@@ -15,8 +16,12 @@ from elkhound.experiments.methods import Role, Variant, variants
 from elkhound.experiments.outcome import Outcome, SourcedBound
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError, ElkhoundError, InfeasibleError
+from elkhound.model.graph import Graph
+from elkhound.model.lifetimes import held_tensors
 from elkhound.model.limits import Limits
+from elkhound.model.placement import Buffer
 from elkhound.model.result import Bound, BoundKind, OrderClass, Status, own_version
+from elkhound.model.schedule import ScheduleProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,7 @@ def compare(
     methods: Sequence[str] | None = None,
     *,
     chip: Chip | None = None,
+    graph: Graph | None = None,
     limits: Limits[Any] | None = None,
     observer: Observer | None = None,
 ) -> Table:
@@ -133,6 +139,9 @@ def compare(
         Names, with variants; None for the usual ones of the kind.
     chip : Chip or None
         The chip to simulate; None for the abstract chip of a problem file.
+    graph : Graph or None
+        What the problem was made of, so that held activations have addresses as
+        tensors; None where only their sizes are known.
     limits : Limits or None
         Per method; None for the defaults. Its own warm start is offered too.
     observer : Observer or None
@@ -151,7 +160,7 @@ def compare(
     names = kind.default_methods if methods is None else tuple(methods)
     chosen = variants(names, kind.registry)
     kind.require_feasible(problem)
-    run = _Run(kind, problem, chip, limits or Limits(), names)
+    run = _Run(kind, problem, chip, graph, limits or Limits(), names)
     hears = observer or Silent()
     try:
         hears.started("bounds")
@@ -173,12 +182,14 @@ class _Run:
         kind: Kind[Any, Any],
         problem: Any,
         chip: Chip | None,
+        graph: Graph | None,
         limits: Limits[Any],
         names: tuple[str, ...],
     ) -> None:
         self.kind = kind
         self.problem = problem
         self.chip = chip
+        self.graph = graph
         self.limits = limits
         self.names = names
         self.rule = kind.contention(problem)
@@ -204,13 +215,36 @@ class _Run:
                 variant.text, error=error, wall_seconds=wall, cpu_seconds=cpu
             )
             return
-        outcome = Outcome(variant.text, result)
-        if result.plan is not None:
-            judgement = self.kind.judge(self.problem, result.plan)
-            outcome = replace(outcome, judgement=judgement)
-            if judgement.feasible:
-                outcome = self._simulated(outcome)
+        outcome = self._judged(Outcome(variant.text, result))
+        if outcome.verified:
+            outcome = self._addressed(method, limits, outcome)
+        if outcome.judgement is not None and outcome.judgement.feasible:
+            outcome = self._simulated(outcome)
         self.outcomes[variant.text] = outcome
+
+    def _judged(self, outcome: Outcome) -> Outcome:
+        if outcome.plan is None:
+            return outcome
+        judgement = self.kind.judge(self.problem, outcome.plan)
+        return replace(outcome, judgement=judgement)
+
+    def _addressed(self, method: Any, limits: Limits[Any], outcome: Outcome) -> Outcome:
+        """Place a schedule's buffers, and take the plan that has addresses."""
+        if not isinstance(self.problem, ScheduleProblem) or outcome.result is None:
+            return outcome
+        found = with_addresses(
+            method, self.problem, outcome.result, limits, self._held()
+        )
+        outcome = replace(
+            outcome, result=found.result, addresses=found.addresses, note=found.note
+        )
+        return self._judged(outcome)
+
+    def _held(self) -> tuple[Buffer, ...] | None:
+        """Return the activations behind resident_bytes, if the graph is known."""
+        if self.graph is None or self.chip is None:
+            return None
+        return held_tensors(self.graph, self.chip.cores)
 
     def _warm_start(self, variant: Variant) -> Any:
         """Return the best verified plan so far of the class the method searches."""
@@ -331,6 +365,8 @@ def _reason(outcome: Outcome) -> str:
     if outcome.judgement is not None and not outcome.judgement.feasible:
         return "referee: " + "; ".join(outcome.judgement.violations)
     result = outcome.result
+    if outcome.note:
+        return outcome.note
     if result is None or result.status is not Status.UNKNOWN:
         return ""
     said: Mapping[str, Any] = result.statistics

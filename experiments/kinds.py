@@ -12,7 +12,12 @@ from elkhound.experiments import methods
 from elkhound.model.allocation import Allocation, AllocationProblem
 from elkhound.model.chip import Chip
 from elkhound.model.errors import InfeasibleError
-from elkhound.model.placement import Placement, PlacementProblem, liveness_bytes
+from elkhound.model.placement import (
+    Addresses,
+    Placement,
+    PlacementProblem,
+    liveness_bytes,
+)
 from elkhound.model.program import Execute, Program, Task, program_of
 from elkhound.model.result import Bound, BoundKind, OrderClass
 from elkhound.model.schedule import Schedule, ScheduleOption, ScheduleProblem
@@ -82,9 +87,14 @@ class Kind(ABC, Generic[Problem, Plan]):
 
     @abstractmethod
     def write_plan(
-        self, path: Path, problem: Problem, plan: Plan, chip: Chip | None
+        self,
+        path: Path,
+        problem: Problem,
+        plan: Plan,
+        chip: Chip | None,
+        addresses: Addresses | None = None,
     ) -> None:
-        """Write a plan file that holds its problem."""
+        """Write a plan file that holds its problem; only schedules have addresses."""
 
     @abstractmethod
     def contention(self, problem: Problem) -> str | None:
@@ -141,12 +151,17 @@ class ScheduleKind(Kind[ScheduleProblem, Schedule]):
         return tuple(best_bounds(problem))
 
     def write_plan(
-        self, path: Path, problem: ScheduleProblem, plan: Schedule, chip: Chip | None
+        self,
+        path: Path,
+        problem: ScheduleProblem,
+        plan: Schedule,
+        chip: Chip | None,
+        addresses: Addresses | None = None,
     ) -> None:
-        """Write gates, options and what each option means on the chip."""
+        """Write gates, options, what each means on the chip, and addresses."""
         from elkhound.model.io import write_plan
 
-        write_plan(path, problem, plan, chip=chip)
+        write_plan(path, problem, plan, chip=chip, addresses=addresses)
 
     def contention(self, problem: ScheduleProblem) -> str | None:
         """Return the problem's rule."""
@@ -229,6 +244,7 @@ class AllocationKind(Kind[AllocationProblem, Allocation]):
         problem: AllocationProblem,
         plan: Allocation,
         chip: Chip | None,
+        addresses: Addresses | None = None,
     ) -> None:
         """Write the option of each item."""
         from elkhound.model.io import write_allocation_plan
@@ -294,6 +310,7 @@ class PlacementKind(Kind[PlacementProblem, Placement]):
         problem: PlacementProblem,
         plan: Placement,
         chip: Chip | None,
+        addresses: Addresses | None = None,
     ) -> None:
         """Write buffers and offsets as CSV."""
         from elkhound.model.io import write_placement_csv

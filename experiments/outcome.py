@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from elkhound.experiments.kinds import Judgement
 from elkhound.model.errors import ElkhoundError
+from elkhound.model.placement import Addresses
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
 from elkhound.model.schedule import Contention
 
@@ -38,6 +39,10 @@ class Outcome:
         The score's makespan.
     refused_by_simulator : str
         Why the simulated chip cannot run the plan; empty if it can.
+    addresses : Addresses or None
+        Where the buffers of a schedule lie.
+    note : str
+        What else is to be said of the plan; empty if nothing.
     wall_seconds, cpu_seconds : float
         Time until `error`; a result knows its own.
     """
@@ -49,6 +54,8 @@ class Outcome:
     score: Any = None
     simulated_cycles: int | None = None
     refused_by_simulator: str = ""
+    addresses: Addresses | None = None
+    note: str = ""
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
 

@@ -9,7 +9,7 @@ from typing import Any
 from elkhound.model.allocation import AllocationProblem
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError
-from elkhound.model.placement import PlacementProblem
+from elkhound.model.placement import Addresses, PlacementProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class ReadPlan:
     plan: Any
     problem: Any
     chip: Chip | None = None
+    addresses: Addresses | None = None
 
 
 def read_any_plan(plan: str, problem: str | None) -> ReadPlan:
@@ -40,7 +41,7 @@ def read_any_plan(plan: str, problem: str | None) -> ReadPlan:
         allocation = read_allocation_plan(plan, beside)
         return ReadPlan(allocation.plan, allocation.problem)
     schedule = read_plan(plan, beside)
-    return ReadPlan(schedule.plan, schedule.problem, schedule.chip)
+    return ReadPlan(schedule.plan, schedule.problem, schedule.chip, schedule.addresses)
 
 
 def _read_placement(plan: str, problem: Any) -> ReadPlan:

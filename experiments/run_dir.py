@@ -131,7 +131,9 @@ class RunDir:
             target = plan_path(self.path, table, method)
             part = target.with_name(f"{target.name}.part")
             kind = kind_of(table.problem)
-            kind.write_plan(part, table.problem, outcome.plan, table.chip)
+            kind.write_plan(
+                part, table.problem, outcome.plan, table.chip, outcome.addresses
+            )
             os.replace(part, target)
         if outcome.score is not None:
             from elkhound.simpy_chip import score_document

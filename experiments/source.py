@@ -74,12 +74,15 @@ class Source:
         The chip; None for a problem file.
     warnings : tuple of str
         What the import had to say.
+    graph : Graph or None
+        What the problem was made of; None for a problem file.
     """
 
     name: str
     problem: Any
     chip: Chip | None
     warnings: tuple[str, ...] = ()
+    graph: Graph | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ def read_source(model: str, flags: ModelFlags) -> Source:
         max_outstanding=flags.max_outstanding,
     )
     name = model if read.report is None else Path(model).stem
-    return Source(name, problem, chip, read.warnings)
+    return Source(name, problem, chip, read.warnings, graph=read.graph)
 
 
 def read_graph(model: str, flags: ModelFlags) -> ReadGraph:

@@ -83,6 +83,22 @@ class Placement:
     offsets: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The buffers of a schedule, and where each of them lies.
+
+    Parameters
+    ----------
+    buffers : tuple of Buffer
+        P. preloads, W. work space, R. activations held (`elkhound.model.lifetimes`).
+    offsets : tuple of int
+        Lowest byte of each.
+    """
+
+    buffers: tuple[Buffer, ...]
+    offsets: tuple[int, ...]
+
+
 def height_bytes(problem: PlacementProblem, plan: Placement) -> int:
     """Return the top of the highest buffer: what a plan is worth."""
     return max(

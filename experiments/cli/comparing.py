@@ -59,6 +59,7 @@ def run_comparison(
                 source.problem,
                 names,
                 chip=source.chip,
+                graph=source.graph,
                 limits=limits,
                 observer=progress,
             )

@@ -66,12 +66,15 @@ def command(
             source.problem,
             [method],
             chip=source.chip,
+            graph=source.graph,
             limits=options.limits_of(values),
             observer=progress,
         )
-    plan = table.outcomes[0].plan
-    if plan is not None:
-        kind.write_plan(output, source.problem, plan, source.chip)
+    outcome = table.outcomes[0]
+    if outcome.plan is not None:
+        kind.write_plan(
+            output, source.problem, outcome.plan, source.chip, outcome.addresses
+        )
         progress.say(f"wrote {output}")
     print_result(table, None, as_json)
     context.exit(table.exit_status)

@@ -11,6 +11,7 @@ from typing import TypeVar
 from elkhound.model.allocation import Allocation, AllocationProblem
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError
+from elkhound.model.io.address_list import address_documents, addresses_from
 from elkhound.model.io.chip_file import chip_document, chip_from
 from elkhound.model.io.document import Document, read_document, show
 from elkhound.model.io.payload import payload_document, with_payloads
@@ -29,6 +30,7 @@ from elkhound.model.io.problem_file import (
 from elkhound.model.io.problem_hash import problem_hash
 from elkhound.model.io.text import as_text, write_text
 from elkhound.model.io.validate import validated
+from elkhound.model.placement import Addresses
 from elkhound.model.schedule import Schedule, ScheduleProblem
 
 AnyProblem = TypeVar("AnyProblem", ScheduleProblem, AllocationProblem)
@@ -47,11 +49,14 @@ class PlanFile:
         file has it.
     chip : Chip or None
         The chip it was planned for; None for a problem file's abstract chip.
+    addresses : Addresses or None
+        Where its buffers lie, as the file says.
     """
 
     plan: Schedule
     problem: ScheduleProblem
     chip: Chip | None = None
+    addresses: Addresses | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ def write_plan(
     plan: Schedule,
     *,
     chip: Chip | None = None,
+    addresses: Addresses | None = None,
     problem_path: str | Path | None = None,
 ) -> None:
     """Write a schedule with its problem, or with a reference to the problem's file.
@@ -82,6 +88,8 @@ def write_plan(
         The plan.
     chip : Chip or None
         The chip it was planned for, so that it can be simulated.
+    addresses : Addresses or None
+        Where its buffers lie.
     problem_path : str, Path or None
         A file that holds the problem: only its relative path and the hash are
         written. None: the problem is written into the plan.
@@ -99,6 +107,8 @@ def write_plan(
         document["payload"] = payload
     if chip is not None:
         document["chip"] = chip_document(chip)
+    if addresses is not None:
+        document["addresses"] = address_documents(addresses)
     document["problem"] = _problem_part(path, problem, problem_path)
     write_text(path, as_text(document))
 
@@ -135,7 +145,10 @@ def read_plan(path: str | Path, problem: ScheduleProblem | None = None) -> PlanF
     if model.payload is not None:
         whole = with_payloads(document, whole, plan, model.payload)
     chip = None if model.chip is None else chip_from(document.part("chip"))
-    return PlanFile(plan, whole, chip)
+    addresses = None
+    if model.addresses is not None:
+        addresses = addresses_from(document, ("addresses",), model.addresses)
+    return PlanFile(plan, whole, chip, addresses)
 
 
 def write_allocation_plan(

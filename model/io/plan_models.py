@@ -48,6 +48,16 @@ class PayloadModel(FileModel):
     exchange_cycles: Count | None = None
 
 
+class AddressModel(FileModel):
+    """A buffer and where it lies."""
+
+    name: Name
+    start_step: Count
+    end_step: Positive = Field(description="first step at which it is gone")
+    size_bytes: Count
+    offset: Count = Field(description="lowest byte")
+
+
 def _form(problem: Any) -> str:
     return "reference" if isinstance(problem, dict) and "path" in problem else "whole"
 
@@ -70,6 +80,9 @@ class SchedulePlanModel(FileModel):
     ) = None
     payload: list[PayloadModel | None] | None = None
     chip: ChipModel | None = Field(None, description="the chip it was planned for")
+    addresses: list[AddressModel] | None = Field(
+        None, description="P. preloads, W. work space, R. activations held"
+    )
 
 
 class AllocationPlanModel(FileModel):

@@ -8,12 +8,18 @@ decisions they depend on (`branching`), and weights drawn anew lead every run
 
 from __future__ import annotations
 
-import importlib.metadata
 from math import inf
 
 from elkhound.model.limits import Limits
 from elkhound.model.placement import Placement, PlacementProblem, height_bytes
-from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.result import (
+    Bound,
+    BoundKind,
+    OrderClass,
+    Result,
+    Status,
+    own_version,
+)
 from elkhound.solvers.backends.stopwatch import Stopwatch
 from elkhound.solvers.placement.cliques import Cliques, cliques_of
 from elkhound.solvers.placement.restarts import Answer, Restarts
@@ -61,7 +67,7 @@ class Search:
             seed=limits.seed,
             wall_seconds=watch.wall_seconds,
             cpu_seconds=watch.cpu_seconds,
-            version=importlib.metadata.version("elkhound"),
+            version=own_version(),
             statistics=statistics,
         )
 

@@ -1,0 +1,173 @@
+"""Addresses for the buffers of a schedule; one without any is planned again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from elkhound.model.lifetimes import placement_problem
+from elkhound.model.limits import Limits
+from elkhound.model.placement import (
+    Addresses,
+    Buffer,
+    Placement,
+    PlacementProblem,
+    height_bytes,
+)
+from elkhound.model.referee import judge, judge_placement
+from elkhound.model.result import Bound, BoundKind, Method, OrderClass, Result, Status
+from elkhound.model.schedule import Schedule, ScheduleProblem
+
+Planner = Method[ScheduleProblem, Schedule]
+
+NODES = 50_000  # of the placement search: a few seconds
+SECONDS = 20.0
+SMALLER = (64, 16, 4)  # C − C/64, C − C/16, C − C/4
+
+
+@dataclass(frozen=True, slots=True)
+class Addressed:
+    """A method's result with addresses, or why there are none.
+
+    Parameters
+    ----------
+    result : Result
+        The method's, or that of planning again with less SRAM.
+    addresses : Addresses or None
+        Where every buffer lies.
+    note : str
+        What went wrong with the method's own plan; empty if nothing did.
+    """
+
+    result: Result[Schedule]
+    addresses: Addresses | None
+    note: str = ""
+
+
+def with_addresses(
+    method: Planner,
+    problem: ScheduleProblem,
+    result: Result[Schedule],
+    limits: Limits[Schedule],
+    held: Sequence[Buffer] | None = None,
+) -> Addressed:
+    """Place the buffers of a verified plan; plan again where they have no placement.
+
+    Planning again means the same method with a smaller C; its plan is placed in the
+    whole of C. It is no longer `optimal`, but bounds of the first result stay, as a
+    placement only adds constraints.
+
+    Parameters
+    ----------
+    method : Method
+        Whose plan it is.
+    problem, result, limits
+        What it was asked and what it answered, with a plan.
+    held : sequence of Buffer or None
+        The activations behind resident_bytes; None where they are not known.
+    """
+    if result.plan is None:
+        return Addressed(result, None)
+    addresses, why = place(problem, result.plan, held, limits)
+    if addresses is not None:
+        return Addressed(result, addresses)
+    note = f"no addresses for its plan worth {result.objective}: {why}"
+    started = perf_counter()
+    for part in SMALLER:
+        seconds = limits.seconds - (perf_counter() - started)
+        smaller = problem.sram_bytes - max(1, problem.sram_bytes // part)
+        if seconds <= 0 or smaller <= 0:
+            break
+        asked = replace(limits, seconds=seconds, warm_start=None)
+        again = method.solve(replace(problem, sram_bytes=smaller), asked)
+        if again.plan is None or not judge(problem, again.plan).feasible:
+            break
+        addresses, _ = place(problem, again.plan, held, limits)
+        if addresses is not None:
+            note += f"; planned again for {smaller} B"
+            return Addressed(_second(result, again), addresses, note)
+    return Addressed(result, None, note)
+
+
+def place(
+    problem: ScheduleProblem,
+    plan: Schedule,
+    held: Sequence[Buffer] | None,
+    limits: Limits[Schedule],
+) -> tuple[Addresses | None, str]:
+    """Return addresses, or None and the buffers in each other's way."""
+    from elkhound.solvers.placement import Search
+
+    buffers = placement_problem(problem, plan, held)
+    found = Search().solve(
+        buffers,
+        Limits(
+            seconds=min(SECONDS, limits.seconds),
+            deterministic_work=NODES,
+            seed=limits.seed,
+        ),
+    )
+    if found.plan is not None:
+        return Addresses(buffers.buffers, found.plan.offsets), ""
+    known = (
+        "proved not to fit"
+        if found.status is Status.INFEASIBLE
+        else str(found.statistics["reason"])
+    )
+    return None, f"{known} in {problem.sram_bytes} B: {collisions(buffers)}"
+
+
+def collisions(problem: PlacementProblem) -> str:
+    """Say which buffers collide when the best of the heuristics is pressed into C."""
+    from elkhound.heuristics.placement import BestFit, FirstFit
+
+    plans = [fit().place(problem) for fit in (BestFit, FirstFit)]
+    best = min(plans, key=lambda plan: height_bytes(problem, plan))
+    pressed = Placement(
+        tuple(
+            max(0, min(offset, problem.capacity_bytes - buffer.size_bytes))
+            for buffer, offset in zip(problem.buffers, best.offsets, strict=True)
+        )
+    )
+    lines = judge_placement(problem, pressed).violations
+    more = f" and {len(lines) - 2} more" if len(lines) > 2 else ""
+    return "; ".join(lines[:2]) + more
+
+
+def address_violations(
+    problem: ScheduleProblem, plan: Schedule, addresses: Addresses
+) -> tuple[str, ...]:
+    """Say what is wrong with addresses: other buffers than the plan's, or collisions.
+
+    Buffers called P. or W. have to be those of the plan; the others, activations,
+    have to add up to resident_bytes.
+    """
+    held = [b for b in addresses.buffers if b.name[:2] not in ("P.", "W.")]
+    try:
+        expected = placement_problem(problem, plan, held)
+    except ValueError as error:
+        return (f"addresses: {error}",)
+    missing = set(expected.buffers) ^ set(addresses.buffers)
+    if missing:
+        first = min(missing, key=lambda b: (b.start_step, b.name))
+        word = "has no" if first in expected.buffers else "is not of the plan: it has"
+        return (f"addresses: buffer {first.name} {word} address",)
+    placed = replace(expected, buffers=addresses.buffers)
+    return judge_placement(placed, Placement(addresses.offsets)).violations
+
+
+def _second(first: Result[Schedule], again: Result[Schedule]) -> Result[Schedule]:
+    """Return the second plan with what the first call proved."""
+    bound = first.bound
+    if bound is None and first.status is Status.OPTIMAL:
+        error = first.rounding_error + first.thinning_error
+        value = (first.objective or 0) - error
+        bound = Bound(value, BoundKind.PROOF, first.order or OrderClass.free())
+    return replace(
+        again,
+        status=Status.FEASIBLE,
+        bound=bound,
+        wall_seconds=first.wall_seconds + again.wall_seconds,
+        cpu_seconds=first.cpu_seconds + again.cpu_seconds,
+    )
