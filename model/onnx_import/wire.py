@@ -7,11 +7,12 @@ on the number of nodes, not on weights.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 LONGEST_DATA_BYTES = 64 * 1024  # holds the elements of any constant that is read
+WINDOW_BYTES = 16 * 1024
 DEEPEST = 60  # messages inside one another; protobuf gives up at 100
 
 # message -> field number -> message of that field
@@ -43,16 +44,42 @@ def without_weights(path: Path) -> bytes:
     WireError
         The file is no protobuf message, or is cut off.
     """
-    with (
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
-        return b"".join(_message(data, 0, len(data), "Model", 0))
+    with path.open("rb", buffering=0) as file:
+        return b"".join(_message(_Data(file), 0, path.stat().st_size, "Model", 0))
 
 
-def _message(
-    data: mmap.mmap, start: int, end: int, kind: str, depth: int
-) -> list[bytes]:
+class _Data:
+    """A file's bytes, a window at a time.
+
+    Mapping the file would do, but the kernel maps far more than what is touched.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._start = 0
+        self._window = b""
+
+    def byte(self, position: int) -> int:
+        """Return one byte."""
+        offset = position - self._start
+        if not 0 <= offset < len(self._window):
+            self._file.seek(position)
+            self._start, self._window = position, self._file.read(WINDOW_BYTES)
+            offset = 0
+            if not self._window:
+                raise WireError(f"cut off at byte {position}")
+        return self._window[offset]
+
+    def cut(self, start: int, end: int) -> bytes:
+        """Return the bytes from start to end."""
+        offset = start - self._start
+        if offset >= 0 and end - self._start <= len(self._window):
+            return self._window[offset : end - self._start]
+        self._file.seek(start)
+        return self._file.read(end - start)
+
+
+def _message(data: _Data, start: int, end: int, kind: str, depth: int) -> list[bytes]:
     """Return what is kept of a message, in pieces."""
     if depth > DEEPEST:
         raise WireError(f"messages more than {DEEPEST} deep")
@@ -72,16 +99,16 @@ def _message(
             raise WireError(f"cut off at byte {body}")
         is_long = size > LONGEST_DATA_BYTES and number in DATA.get(kind, ())
         if number in parts or number in dropped or is_long:
-            kept.append(data[copied:field])
+            kept.append(data.cut(copied, field))
             copied = position
         if number in parts:
             inner = _message(data, body, position, parts[number], depth + 1)
             kept += [_encoded(key), _encoded(sum(map(len, inner))), *inner]
-    kept.append(data[copied:end])
+    kept.append(data.cut(copied, end))
     return kept
 
 
-def _after_scalar(data: mmap.mmap, position: int, end: int, wire: int) -> int:
+def _after_scalar(data: _Data, position: int, end: int, wire: int) -> int:
     if wire == 0:
         return _varint(data, position, end)[1]
     width = {1: 8, 5: 4}.get(wire)
@@ -90,11 +117,11 @@ def _after_scalar(data: mmap.mmap, position: int, end: int, wire: int) -> int:
     return position + width
 
 
-def _varint(data: mmap.mmap, position: int, end: int) -> tuple[int, int]:
+def _varint(data: _Data, position: int, end: int) -> tuple[int, int]:
     """Return a variable-length integer and the position behind it."""
     value = shift = 0
     while position < end and shift < 70:
-        byte = data[position]
+        byte = data.byte(position)
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:

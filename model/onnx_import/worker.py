@@ -172,8 +172,8 @@ def misfit(node: onnx.NodeProto, opsets: dict[str, int]) -> str:
     domain = "" if node.domain == "ai.onnx" else node.domain
     try:
         schema = onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
-    except onnx.defs.SchemaError:
-        return ""  # not an operator onnx knows
+    except (onnx.defs.SchemaError, TypeError):
+        return ""  # not an operator onnx knows, or no opset it can have
     for what, names, least, most in (
         ("inputs", node.input, schema.min_input, schema.max_input),
         ("outputs", node.output, schema.min_output, schema.max_output),

@@ -84,7 +84,7 @@ def files(tmp_path: Path) -> Files:
 def in_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read files in the test's process, but where the process is what is tested."""
     if request.module.__name__.endswith(
-        ("test_reader", "test_cases", "test_case_table")
+        ("test_reader", "test_wire", "test_cases", "test_case_table")
     ):
         return
 
