@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from elkhound.experiments.source import ReadGraph
+from elkhound.experiments.source import ReadGraph, spill_lines
 from elkhound.model.graph import Home, Operator, OperatorKind
 
 
@@ -34,6 +34,15 @@ def import_document(read: ReadGraph) -> dict[str, Any]:
         "free_symbols": [] if read.report is None else list(read.report.free_symbols),
         "unsupported": [] if read.report is None else list(read.report.unsupported),
         "warnings": list(read.warnings),
+        "spilled": [
+            {
+                "tensor": moved.tensor,
+                "bytes": moved.size_bytes,
+                "write_cycles": moved.write_cycles,
+                "read_cycles": moved.read_cycles,
+            }
+            for moved in read.spilled
+        ],
     }
 
 
@@ -70,6 +79,7 @@ def print_import(read: ReadGraph) -> None:
             for name, count in read.report.pattern_counts.items()
         ]
     lines += [f"warning: {warning}" for warning in read.warnings]
+    lines += spill_lines(read)
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -14,6 +14,7 @@ from elkhound.model.schedule import Contention, ScheduleProblem
 
 PROBLEM_SUFFIXES = (".json", ".yaml", ".yml")
 DEFAULT_CHIP = "ipu-pod4-hbm"
+LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,9 @@ class ModelFlags:
         ``error``, ``zero`` or a file; None for ``error``.
     strict : bool
         Whether a warning of the import refuses the file.
+    spill : str or None
+        ``auto``: activations move to HBM until all operators fit the chip; None for
+        ``none``.
     chip : str or None
         Preset or file; None for `DEFAULT_CHIP` where a chip is needed.
     contention : str or None
@@ -55,6 +59,7 @@ class ModelFlags:
     trips: Mapping[str, int] = field(default_factory=dict)
     unknown: str | None = None
     strict: bool = False
+    spill: str | None = None
     chip: str | None = None
     contention: str | None = None
     max_outstanding: int | None = None
@@ -74,6 +79,8 @@ class Source:
         The chip; None for a problem file.
     warnings : tuple of str
         What the import had to say.
+    spilled : tuple of str
+        What moved out to HBM, in words.
     graph : Graph or None
         What the problem was made of; None for a problem file.
     """
@@ -82,6 +89,7 @@ class Source:
     problem: Any
     chip: Chip | None
     warnings: tuple[str, ...] = ()
+    spilled: tuple[str, ...] = ()
     graph: Graph | None = None
 
 
@@ -95,10 +103,13 @@ class ReadGraph:
         The operators.
     report : ImportReport or None
         Of an ONNX file; None for a workload.
+    spilled : tuple of Spilled
+        Activations moved out to HBM.
     """
 
     graph: Graph
     report: Any = None
+    spilled: tuple[Any, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -127,7 +138,7 @@ def read_source(model: str, flags: ModelFlags) -> Source:
     from elkhound.model.options import schedule_problem
 
     chip = load_chip(DEFAULT_CHIP if flags.chip is None else flags.chip)
-    read = read_graph(model, flags)
+    read = spill(read_graph(model, flags), flags, chip)
     problem = schedule_problem(
         read.graph,
         chip,
@@ -135,7 +146,35 @@ def read_source(model: str, flags: ModelFlags) -> Source:
         max_outstanding=flags.max_outstanding,
     )
     name = model if read.report is None else Path(model).stem
-    return Source(name, problem, chip, read.warnings, graph=read.graph)
+    return Source(
+        name, problem, chip, read.warnings, spilled=spill_lines(read), graph=read.graph
+    )
+
+
+def spill(read: ReadGraph, flags: ModelFlags, chip: Chip) -> ReadGraph:
+    """Return a graph that fits the chip, as far as ``--spill`` makes it fit."""
+    if flags.spill != "auto":
+        return read
+    from elkhound.model.options import spill_to_fit
+
+    graph, moved = spill_to_fit(read.graph, chip)
+    return replace(read, graph=graph, spilled=moved)
+
+
+def spill_lines(read: ReadGraph) -> tuple[str, ...]:
+    """Return what moved out to HBM and what it costs: the largest, then all."""
+    if not read.spilled:
+        return ()
+    largest = sorted(read.spilled, key=lambda moved: -moved.size_bytes)[:LISTED]
+    lines = [
+        f"spilled {moved.tensor}: {moved.size_bytes} B, {moved.write_cycles} cycles "
+        f"to write, {moved.read_cycles} to read"
+        for moved in largest
+    ]
+    size = sum(moved.size_bytes for moved in read.spilled)
+    cycles = sum(moved.write_cycles + moved.read_cycles for moved in read.spilled)
+    total = f"spilled in all: {len(read.spilled)} tensors, {size} B, {cycles} cycles"
+    return (*lines, total)
 
 
 def read_graph(model: str, flags: ModelFlags) -> ReadGraph:
@@ -195,6 +234,7 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
             "--chip": flags.chip is not None,
             "--bind": bool(flags.bind),
             "--phase": flags.phase is not None,
+            "--spill": flags.spill is not None,
             **_given_import_flags(flags),
         },
     )

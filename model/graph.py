@@ -14,6 +14,7 @@ class Home(StrEnum):
 
     CHIP = "chip"  # resident: on chip from its producer to its last consumer
     HBM = "hbm"  # streamed: preloaded from HBM for each operator that reads it
+    SPILLED = "spilled"  # in HBM from its producer's execute to each reader's execute
 
 
 class OperatorKind(StrEnum):
@@ -65,7 +66,7 @@ class Tensor:
     dtype : DType
         Element type, at stored width.
     home : Home
-        Resident on chip, or streamed from HBM.
+        Resident on chip, streamed from HBM, or moved out to HBM and back.
     """
 
     name: str
@@ -262,17 +263,33 @@ class Graph:
         A tensor read twice by one operator counts once; an operator that touches
         part of a tensor (gather) streams that part.
         """
+        return sum(self._touched(operator.einsum.inputs, operator, Home.HBM).values())
+
+    def spilled_bytes(
+        self, operator: Operator
+    ) -> tuple[dict[str, int], dict[str, int]]:
+        """Return the bytes an operator reads and writes of every spilled tensor."""
+        einsum = operator.einsum
+        return (
+            self._touched(einsum.inputs, operator, Home.SPILLED),
+            self._touched((einsum.output,), operator, Home.SPILLED),
+        )
+
+    def _touched(
+        self, accesses: tuple[Access, ...], operator: Operator, home: Home
+    ) -> dict[str, int]:
+        """Return the bytes that accesses touch of every tensor with a home."""
         tensors = self.tensor
         sizes = operator.einsum.sizes
         touched: dict[str, int] = {}
-        for access in operator.einsum.inputs:
+        for access in accesses:
             tensor = tensors[access.tensor]
-            if tensor.home is Home.HBM:
+            if tensor.home is home:
                 size = tensor.dtype.size_bytes(access.elements(sizes))
                 touched[tensor.name] = max(
                     touched.get(tensor.name, 0), min(size, tensor.size_bytes)
                 )
-        return sum(touched.values())
+        return touched
 
     def held_bytes(self, cores: int) -> tuple[int, ...]:
         """Return r_i: bytes per core held past their neighbour during each step.

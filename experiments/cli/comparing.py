@@ -54,6 +54,8 @@ def run_comparison(
     interrupted = False
     with ProgressLine(keep) as progress:
         progress.warn(source.warnings)
+        for line in source.spilled:
+            progress.say(line)
         try:
             table = compare(
                 source.problem,

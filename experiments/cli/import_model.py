@@ -17,10 +17,13 @@ from elkhound.model.errors import BadInputError
         "Examples:",
         "  elkhound import block.onnx --bind batch=4 --json",
         "  elkhound import llama-2-13b --bind batch=32,seq=2048,layers=1",
+        "  elkhound import llama-2-13b --phase prefill --bind batch=1,seq=1024 \\",
+        "    --spill auto --chip ipu-mk2-hbm",
     ),
 )
 @click.argument("model")
 @options.graph_flags
+@options.chip_flag
 @options.json_flag
 def command(model: str, as_json: bool, **values: Any) -> None:
     """Read MODEL and list its operators, multiply-accumulates, bytes and homes.
@@ -28,7 +31,13 @@ def command(model: str, as_json: bool, **values: Any) -> None:
     MODEL is an ONNX file or a built-in workload. Weights are never read.
     """
     from elkhound.experiments.importing import import_document, print_import
-    from elkhound.experiments.source import is_problem_file, read_graph
+    from elkhound.experiments.source import (
+        DEFAULT_CHIP,
+        is_problem_file,
+        read_graph,
+        spill,
+    )
+    from elkhound.model.io import load_chip
 
     if is_problem_file(model):
         raise BadInputError(
@@ -36,7 +45,14 @@ def command(model: str, as_json: bool, **values: Any) -> None:
             code="not-a-model",
             where=model,
         )
-    read = read_graph(model, options.model_flags(values))
+    flags = options.model_flags(values)
+    if flags.spill != "auto" and flags.chip is not None:
+        raise BadInputError(
+            "has no effect without --spill auto", code="no-effect", where="--chip"
+        )
+    read = read_graph(model, flags)
+    if flags.spill == "auto":
+        read = spill(read, flags, load_chip(flags.chip or DEFAULT_CHIP))
     if as_json:
         click.echo(json.dumps(import_document(read), indent=2))
     else:

@@ -215,6 +215,12 @@ def graph_flags(function: Function) -> Function:
             help="Keep primitives: do not recognise norms, softmax and the like.",
         ),
         click.option(
+            "--spill",
+            type=OneOf("none", "auto"),
+            help="auto: move activations out to HBM until all operators fit the chip."
+            "  [default: none]",
+        ),
+        click.option(
             "--branch",
             "branches",
             type=Named(str),
@@ -245,16 +251,19 @@ def graph_flags(function: Function) -> Function:
     )
 
 
+chip_flag = click.option(
+    "--chip",
+    metavar="NAME|FILE",
+    help=f"Chip preset or YAML file.  [default: {DEFAULT_CHIP}]",
+)
+
+
 def problem_flags(function: Function) -> Function:
     """Add the flags that turn a model into a schedule problem."""
     return graph_flags(
         _together(
             function,
-            click.option(
-                "--chip",
-                metavar="NAME|FILE",
-                help=f"Chip preset or YAML file.  [default: {DEFAULT_CHIP}]",
-            ),
+            chip_flag,
             click.option(
                 "--contention",
                 type=OneOf(*CONTENTION_RULES),
@@ -333,6 +342,7 @@ def model_flags(values: dict[str, Any]) -> ModelFlags:
         weights=values["weights"],
         activations=values["activations"],
         patterns=not values["no_patterns"],
+        spill=values["spill"],
         branches=values["branches"],
         trips=values["trips"],
         unknown=values["unknown"],

@@ -62,6 +62,8 @@ def command(
         )
     with ProgressLine() as progress:
         progress.warn(source.warnings)
+        for line in source.spilled:
+            progress.say(line)
         table = compare(
             source.problem,
             [method],

@@ -5,5 +5,12 @@ from __future__ import annotations
 from elkhound.model.options.front import four_field_front
 from elkhound.model.options.problem import schedule_problem
 from elkhound.model.options.search import operator_options
+from elkhound.model.options.spill import Spilled, spill_to_fit
 
-__all__ = ["four_field_front", "operator_options", "schedule_problem"]
+__all__ = [
+    "Spilled",
+    "four_field_front",
+    "operator_options",
+    "schedule_problem",
+    "spill_to_fit",
+]

@@ -23,6 +23,7 @@ from elkhound.model.options.rotation import (
 )
 from elkhound.model.options.shape import Shape, canonical
 from elkhound.model.options.spatial import spatial_splits
+from elkhound.model.options.spill_cost import spill_cycles
 from elkhound.model.options.table import OptionTable, options_of
 from elkhound.model.schedule import ScheduleOption
 from elkhound.model.tile_cost import Device, MatmulSwap
@@ -104,21 +105,43 @@ def operator_options(
     matmul_swap : MatmulSwap
         Variant of the tile cost model.
     """
+    shape, names = canonical(graph, operator)
+    table = _answer(_question(shape, chip, use, padding, matmul_swap))
+    return options_of(table, shape, names, chip, spill_cycles(graph, operator, chip))
+
+
+def least_bytes(
+    graph: Graph,
+    operator: Operator,
+    chip: Chip,
+    *,
+    use: float = 0.9,
+    padding: float = 1.1,
+    matmul_swap: MatmulSwap = MatmulSwap.ALWAYS,
+) -> int:
+    """Return the least own bytes of `operator_options`, without making them."""
+    shape, _ = canonical(graph, operator)
+    table = _answer(_question(shape, chip, use, padding, matmul_swap))
+    execute_bytes, preload_bytes = table.execute[table.plan, 0], table.preload[:, 0]
+    return int(np.maximum(execute_bytes, preload_bytes).min())
+
+
+def _question(
+    shape: Shape, chip: Chip, use: float, padding: float, matmul_swap: MatmulSwap
+) -> Question:
     if not 0 < use <= 1:
         raise BadInputError(f"use is {use}, must be in (0, 1]", code="bad-use")
     if not 1 <= padding <= 1000:
         raise BadInputError(
             f"padding is {padding}, must be in [1, 1000]", code="bad-padding"
         )
-    shape, names = canonical(graph, operator)
-    question = Question(
+    return Question(
         shape=shape,
         chip=replace(chip, name="", hbm=Hbm(1, 0, 1)),
         device=Device.of(chip.core, matmul_swap),
         use_permille=round(use * 1000),
         padding_permille=round(padding * 1000),
     )
-    return options_of(_answer(question), shape, names, chip)
 
 
 def forget_tables() -> None:

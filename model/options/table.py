@@ -66,9 +66,12 @@ class OptionTable:
 
 
 def options_of(
-    table: OptionTable, shape: Shape, names: Names, chip: Chip
+    table: OptionTable, shape: Shape, names: Names, chip: Chip, spill_cycles: int = 0
 ) -> tuple[ScheduleOption, ...]:
-    """Return a table's options under an operator's names and a chip's HBM."""
+    """Return a table's options under an operator's names and a chip's HBM.
+
+    `spill_cycles` of transfers between chip and HBM are part of the distribute phase.
+    """
     hbm = chip.hbm_cycles(shape.hbm_bytes)
     execute = table.execute.tolist()
     splits = [_by_dimension(shape, names, row) for row in table.splits.tolist()]
@@ -81,6 +84,7 @@ def options_of(
     ):
         size, compute, exchange, exchange_bytes, syncs, steps, cores = execute[plan]
         preload_bytes, distribute_bytes, distribute = preload
+        distribute += spill_cycles
         inbound = chip.inbound_cycles(preload_bytes)
         core = max(compute, exchange) if chip.overlap_exchange else compute + exchange
         payload = OptionPayload(

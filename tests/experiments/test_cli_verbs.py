@@ -184,6 +184,7 @@ def test_import_lists_operators(say: Say) -> None:
     document = json.loads(said.out)
     assert list(document) == [
         "operators", "macs", "weight_bytes", "free_symbols", "unsupported", "warnings",
+        "spilled",
     ]  # fmt: skip
     operators = document["operators"]
     assert list(operators[0]) == [

@@ -57,6 +57,7 @@ def test_flags_go_before_what_the_problem_file_says(schedule_file: str) -> None:
         pytest.param(ModelFlags(weights=("w",)), "--weight", id="weight"),
         pytest.param(ModelFlags(activations=("x",)), "--activation", id="activation"),
         pytest.param(ModelFlags(patterns=False), "--no-patterns", id="patterns"),
+        pytest.param(ModelFlags(spill="none"), "--spill", id="spill"),
     ],
 )
 def test_a_flag_without_effect_on_a_problem_file_is_refused(
