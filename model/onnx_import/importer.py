@@ -116,6 +116,7 @@ def _planned(
     matches: tuple[PatternMatch, ...] = ()
     if patterns:
         computed, matches = recognise(computed, values, source.outputs)
+        computed = live(computed, source.outputs)
     homes, choices = choose_homes(source, computed, values, weights, activations)
     homes |= {
         name: Home.CHIP

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from elkhound.model.errors import BadInputError
-from elkhound.model.graph import Graph, Home, Operator, Pass, Tensor
+from elkhound.model.graph import Access, Graph, Home, Operator, Pass, Tensor
 from elkhound.model.onnx_import.lower import (
     attention,
     blocked,
@@ -159,14 +159,43 @@ def _lowered(
 ) -> tuple[Operator, ...]:
     """Lower one node; whatever does not fit in it is the file's fault, by its name."""
     try:
-        operators = LOWERINGS[node.op](_call(node, values, seen))
-        return tuple(_rescaled(node, operator) for operator in operators)
+        call = _call(node, values, seen)
+        operators = LOWERINGS[node.op](call)
+        return tuple(_rescaled(node, _decoding(call, o)) for o in operators)
     except (ValueError, IndexError, ZeroDivisionError) as error:
         raise BadInputError(
             f"node {node.name} ({node.op}): its shapes and attributes do not fit "
             f"({error})",
             code="bad-node",
         ) from error
+
+
+def _decoding(call: Call, operator: Operator) -> Operator:
+    """Add scales of quantised weights, and the pass that applies them in a product.
+
+    A product of integers needs no such pass: its result is rescaled.
+    """
+    einsum = operator.einsum
+    inputs, passes = einsum.inputs, einsum.passes
+    for operand in call.inputs:
+        if operand is None or not operand.decoded:
+            continue
+        access = next((a for a in inputs if a.tensor == operand.root), None)
+        if access is None:
+            continue
+        if len(access.axes) == len(operand.order):
+            for scale in operand.scales:
+                own = access.axes if scale.axis is None else (access.axes[scale.axis],)
+                inputs = (*inputs, Access(scale.root, own))
+        integer = call.node.integer("requantize", 0)
+        if Pass.MATMUL in passes and not integer and not operand.folded:
+            second = len(inputs) > 1 and inputs[1].tensor == operand.root
+            first = inputs[0].tensor == operand.root
+            if first or second:
+                passes = (*passes, Pass.DECODE if second else Pass.UNARY)
+    if inputs == einsum.inputs and passes == einsum.passes:
+        return operator
+    return replace(operator, einsum=replace(einsum, inputs=inputs, passes=passes))
 
 
 def _rescaled(node: Node, operator: Operator) -> Operator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from elkhound.model.errors import BadInputError
 from elkhound.model.graph import (
@@ -27,6 +27,22 @@ def indexed(dimension: str) -> Axis:
 
 
 @dataclass(frozen=True, slots=True)
+class Scale:
+    """Scales of a weight: one per place of a storage axis, or several per block.
+
+    Parameters
+    ----------
+    root : str
+        Their tensor.
+    axis : int or None
+        The weight's storage axis they index; None for blocks, on all axes.
+    """
+
+    root: str
+    axis: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Operand:
     """A value as one operator sees it.
 
@@ -40,12 +56,19 @@ class Operand:
         Storage axis behind each seen axis, since the last reshape.
     folded : bool
         A constant of one element: part of the operator, not a tensor.
+    scales : tuple of Scale
+        Scales and zero points of a weight that is stored quantised; whoever reads it
+        reads them too.
+    decoded : bool
+        Whether it is such a weight.
     """
 
     root: str
     shape: tuple[int, ...]
     order: tuple[int, ...]
     folded: bool = False
+    scales: tuple[Scale, ...] = ()
+    decoded: bool = False
 
     def split(self, axis: int, extents: tuple[int, ...]) -> Operand:
         """Return the operand with one axis seen as several, the outermost first."""
@@ -151,6 +174,8 @@ def is_view(node: Node, values: Mapping[str, Value]) -> bool:
     """Tell whether a node moves no data: its output shares its input's storage."""
     if node.op in VIEWS:
         return True
+    if node.op == "DequantizeLinear":  # a weight stays as narrow as it is stored
+        return values[node.inputs[0]].constant
     if node.op not in ("Cast", "Expand"):
         return False
     source, result = values[node.inputs[0]], values[node.outputs[0]]
@@ -179,8 +204,25 @@ def operands(nodes: Iterable[Node], values: Mapping[str, Value]) -> dict[str, Op
     for node in nodes:
         if is_view(node, values):
             shape = values[node.outputs[0]].shape
-            seen[node.outputs[0]] = _view(node, seen[node.inputs[0]], shape)
+            whole = seen[node.inputs[0]]
+            if node.op == "DequantizeLinear":
+                scales = [seen[name] for name in node.inputs[1:] if name]
+                seen[node.outputs[0]] = _decoded(node, whole, scales)
+            else:
+                seen[node.outputs[0]] = _view(node, whole, shape)
     return seen
+
+
+def _decoded(node: Node, whole: Operand, scales: Iterable[Operand]) -> Operand:
+    rank = len(whole.shape)
+    axis = node.integer("axis", 1)
+    place = whole.order[axis % rank] if rank else 0
+    several = tuple(
+        Scale(s.root, place if len(s.shape) == 1 else None)
+        for s in scales
+        if not s.folded and len(s.shape) in (1, rank)
+    )
+    return replace(whole, scales=several, decoded=True)
 
 
 def _view(node: Node, whole: Operand, shape: tuple[int, ...]) -> Operand:
@@ -192,4 +234,5 @@ def _view(node: Node, whole: Operand, shape: tuple[int, ...]) -> Operand:
         order = whole.order
     else:
         order = tuple(range(len(shape)))
-    return Operand(whole.root, shape, order, whole.folded)
+    kept = whole.scales if len(order) == len(whole.order) else ()
+    return replace(whole, shape=shape, order=order, scales=kept)

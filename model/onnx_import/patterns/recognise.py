@@ -8,13 +8,23 @@ from elkhound.model.onnx_import.patterns.activations import gated, gelu, silu
 from elkhound.model.onnx_import.patterns.net import Match, Net
 from elkhound.model.onnx_import.patterns.norms import norm
 from elkhound.model.onnx_import.patterns.products import bias, scale, softmax
+from elkhound.model.onnx_import.patterns.quantised import quantised
 from elkhound.model.onnx_import.report import PatternMatch
 from elkhound.model.onnx_import.source import Node, Value
 
 Pattern = Callable[[Net, Node], Match | None]
 
 # Larger patterns first; gated needs what silu and gelu make.
-PATTERNS: tuple[Pattern, ...] = (norm, softmax, gelu, silu, gated, bias, scale)
+PATTERNS: tuple[Pattern, ...] = (
+    norm,
+    softmax,
+    gelu,
+    silu,
+    gated,
+    bias,
+    scale,
+    quantised,
+)
 
 
 def recognise(
