@@ -70,11 +70,17 @@ class Variant:
     def order(self) -> OrderClass | None:
         """The class of schedules an `order` setting asks for; None without one."""
         order = self.settings.get("order")
-        return None if order is None else OrderClass(order)
+        return None if order is None else order_class(order)
 
     def build(self) -> AnyMethod:
         """Import and construct the method."""
         return self.entry.build(self.settings)
+
+
+def order_class(text: str) -> OrderClass:
+    """Return the class of schedules that an `order` setting names."""
+    name, _, window = text.partition(":")
+    return OrderClass.windowed(int(window)) if window else OrderClass(name)
 
 
 def _brute_force(settings: Settings) -> AnyMethod:
@@ -86,7 +92,7 @@ def _brute_force(settings: Settings) -> AnyMethod:
 def _cp_sat(settings: Settings) -> AnyMethod:
     from elkhound.solvers.schedule.cp_sat import CpSat
 
-    return CpSat(OrderClass(settings["order"]))
+    return CpSat(order_class(settings["order"]))
 
 
 def _milp(settings: Settings) -> AnyMethod:
@@ -98,7 +104,7 @@ def _milp(settings: Settings) -> AnyMethod:
 def _dp(settings: Settings) -> AnyMethod:
     from elkhound.solvers.schedule.labels.dp import LabelDp
 
-    return LabelDp()
+    return LabelDp(order_class(settings["order"]))
 
 
 def _ideal(settings: Settings) -> AnyMethod:
@@ -138,6 +144,8 @@ def _allocator(name: str) -> Any:
 
 
 _ORDERS = ("free", "identity")
+_NUMBER = "<int>"  # stands for any whole number in a legal value
+_WINDOW = f"window:{_NUMBER}"
 _BACKENDS = ("highs", "cbc")
 
 SCHEDULE: dict[str, Entry] = {
@@ -160,13 +168,16 @@ SCHEDULE: dict[str, Entry] = {
         Role.EXACT, "every plan through the referee", _brute_force, {"order": _ORDERS}
     ),
     "cp-sat": Entry(
-        Role.EXACT, "gate model on OR-Tools CP-SAT", _cp_sat, {"order": _ORDERS}
+        Role.EXACT,
+        "gate model on OR-Tools CP-SAT",
+        _cp_sat,
+        {"order": (*_ORDERS, _WINDOW)},
     ),
     "dp": Entry(
         Role.EXACT,
         "label-setting dynamic programme, certifies whole models",
         _dp,
-        {"order": ("identity",)},
+        {"order": ("identity", "free", _WINDOW)},
     ),
     "milp": Entry(
         Role.EXACT,
@@ -342,6 +353,15 @@ def variants(texts: tuple[str, ...], registry: Mapping[str, Entry]) -> list[Vari
     return found
 
 
+def _is_legal(value: str, legal: tuple[str, ...]) -> bool:
+    if value in legal:
+        return _NUMBER not in value
+    head, colon, number = value.partition(":")
+    if f"{head}{colon}{_NUMBER}" not in legal:
+        return False
+    return number.isascii() and number.isdigit() and len(number) < 10
+
+
 def _settings(name: str, tail: str, entry: Entry) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for piece in tail.split(","):
@@ -360,7 +380,7 @@ def _settings(name: str, tail: str, entry: Entry) -> list[tuple[str, str]]:
                 where="--methods",
                 hint=hint or "it has none",
             )
-        if value not in entry.settings[key]:
+        if not _is_legal(value, entry.settings[key]):
             raise BadInputError(
                 f"method {name}: {key} cannot be {value!r}",
                 code="bad-setting",

@@ -62,6 +62,8 @@ def test_settings_that_are_not_given_take_their_defaults() -> None:
 def test_the_order_setting_names_the_class_searched() -> None:
     assert variant("cp-sat", SCHEDULE).order == OrderClass.free()
     assert variant("cp-sat:order=identity", SCHEDULE).order == OrderClass.identity()
+    assert variant("dp", SCHEDULE).order == OrderClass.identity()
+    assert variant("dp:order=window:3", SCHEDULE).order == OrderClass.windowed(3)
     assert variant("static", SCHEDULE).order is None
 
 
@@ -85,6 +87,13 @@ def test_the_order_setting_names_the_class_searched() -> None:
             "cp-sat:order=fre",
             r"order cannot be 'fre' \(did you mean free",
             id="value",
+        ),
+        *(
+            pytest.param(f"dp:order={window}", "order cannot be", id=window)
+            for window in ("window", "window:", "window:-1", "window:x", "window:<int>")
+        ),
+        pytest.param(
+            "milp:order=window:2", "order cannot be 'window:2'", id="no window"
         ),
         pytest.param(
             "elk-dyn:order=permuted", "elk-dyn has no setting 'order'", id="later one"
@@ -118,7 +127,7 @@ def test_every_method_can_be_built_with_every_setting(
 ) -> None:
     for name, entry in registry.items():
         texts = [name] + [
-            f"{name}:{key}={value}"
+            f"{name}:{key}={value.replace('<int>', '2')}"
             for key, values in entry.settings.items()
             for value in values
         ]

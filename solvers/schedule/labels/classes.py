@@ -72,6 +72,14 @@ class PreloadClass:
     t: IntArray
     x: IntArray
 
+    def charged(self, room_bytes: IntArray, batch_cycles: IntArray) -> IntArray:
+        """Return by label the least max(t, X + ΣY) over the variants that fit."""
+        least = np.full(len(room_bytes), np.iinfo(np.int64).max, dtype=np.int64)
+        for size, t, x in zip(self.own_bytes, self.t, self.x, strict=True):
+            cycles = np.maximum(t, x + batch_cycles)
+            least = np.where(size <= room_bytes, np.minimum(least, cycles), least)
+        return least
+
 
 @dataclass(frozen=True, slots=True)
 class Classes:

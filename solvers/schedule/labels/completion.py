@@ -42,6 +42,10 @@ class Completion:
       bounded by its minimum over b. Where classes of outstanding preloads are known to
       be slower than the least, the difference adds to the first.
 
+    In other orders (`rest_of_any_order`) the first and third lines hold with k for all
+    preloads up to the last that is outstanding; h of those among them that are not
+    issued yet adds to lag. The second row of the third line does not.
+
     Parameters
     ----------
     path : array
@@ -87,14 +91,40 @@ class Completion:
         either: IntArray = np.maximum(rest, lag + self.path[issued])
         return either
 
+    def rest_of_any_order(
+        self,
+        i: int,
+        marked: IntArray,
+        reached: IntArray,
+        lag: IntArray,
+        surplus: IntArray,
+    ) -> IntArray:
+        """Return the bound of labels that may have left preloads out.
 
-def completion(problem: ScheduleProblem) -> Completion:
-    """Return the bounds for a problem whose options all fit, identity order.
+        Parameters
+        ----------
+        i, surplus
+            As for `rest`.
+        marked, reached : array
+            k up to the last marked preload that is outstanding, and up to the last of
+            all; k of the first from E_i on where there is none.
+        lag : array
+            R − EE_{i−1} + Σ h of what is left out before `reached`.
+        """
+        waiting = self.marked_issued[marked] > self.marked_done[i]
+        work = self.work[marked] - self.stretched[i] + surplus
+        rest: IntArray = np.where(waiting, work, self.idle[i])
+        either: IntArray = np.maximum(rest, lag + self.path[reached])
+        return either
+
+
+def completion(problem: ScheduleProblem, order: OrderClass) -> Completion:
+    """Return the bounds for an order class of a problem whose options all fit.
 
     Classes of any rounding may use them: their minima are never below those of all
     options.
     """
-    least = _Least(problem)
+    least = _Least(problem, order)
     idle = _idle(least)
     work, chain = _busy(least, idle)
     steps = np.arange(least.count + 1)
@@ -112,7 +142,7 @@ def completion(problem: ScheduleProblem) -> Completion:
 class _Least:
     """Least cycles and their sums, and where the marked operators are."""
 
-    def __init__(self, problem: ScheduleProblem) -> None:
+    def __init__(self, problem: ScheduleProblem, order: OrderClass) -> None:
         minima = minima_of(problem)
         marked = marked_operators(problem)
         self.count = len(minima.t)
@@ -126,8 +156,7 @@ class _Least:
         self.marked = np.array(marked, dtype=np.int64)
         self.streaming = np.array(problem.streaming, dtype=np.int64)
         self.loaded = _sums(self.h[self.streaming])  # by k
-        identity = OrderClass.identity()
-        self.released = monotone_gates(problem, identity, marked)
+        self.released = monotone_gates(problem, order, marked)
         self.place = np.searchsorted(self.streaming, self.marked)  # k of each marked
         ks = np.arange(len(self.streaming) + 1)
         self.marked_issued = np.searchsorted(self.place, ks, side="left")

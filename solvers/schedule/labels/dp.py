@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from elkhound.model.limits import Limits
 from elkhound.model.result import (
@@ -37,8 +38,10 @@ from elkhound.solvers.schedule.labels.search import (
     BestOfEach,
     Budget,
     LowestBounds,
+    Search,
     Trim,
 )
+from elkhound.solvers.schedule.labels.window import WindowSearch
 from elkhound.solvers.schedule.reduce import reduce
 from elkhound.solvers.schedule.report import report
 
@@ -67,12 +70,19 @@ class Level:
 
 
 class LabelDp:
-    """Label-setting dynamic programme in identity order."""
+    """Label-setting dynamic programme.
+
+    Parameters
+    ----------
+    order : OrderClass
+        Preload orders that are searched: identity, where a label is two numbers, or a
+        window, which a free order is the widest of.
+    """
 
     name = "dp"
 
-    def __init__(self) -> None:
-        self.order = IDENTITY
+    def __init__(self, order: OrderClass = IDENTITY) -> None:
+        self.order = order
 
     def solve(
         self, problem: ScheduleProblem, limits: Limits[Schedule]
@@ -88,7 +98,7 @@ class LabelDp:
         )
         if problem.misfit is not None:
             return report(unsolved, stopwatch, infeasible=True)
-        run = _Run(problem, limits, stopwatch)
+        run = _Run(problem, limits, stopwatch, self.order)
         run.improve()
         best = run.best
         thinning_error = 0 if run.exact else best.value - run.bound.value
@@ -98,13 +108,18 @@ class LabelDp:
 
 class _Run:
     def __init__(
-        self, problem: ScheduleProblem, limits: Limits[Schedule], stopwatch: Stopwatch
+        self,
+        problem: ScheduleProblem,
+        limits: Limits[Schedule],
+        stopwatch: Stopwatch,
+        order: OrderClass,
     ) -> None:
+        self.order = order
         self.problem = problem
         self.limits = limits
         self.stopwatch = stopwatch
-        self.best = warm_start(problem, limits, IDENTITY) or one_by_one(problem)
-        covering = [b for b in best_bounds(problem) if b.order.contains(IDENTITY)]
+        self.best = warm_start(problem, limits, order) or one_by_one(problem)
+        covering = [b for b in best_bounds(problem) if b.order.contains(order)]
         self.bound = max(covering, key=lambda b: b.value)
         self.exact = False
         self.labels = 0
@@ -120,7 +135,7 @@ class _Run:
         if self.done:
             return
         self.reduced = reduce(self.problem, self.best.value)
-        self.completion = completion(self.reduced.problem)
+        self.completion = completion(self.reduced.problem, self.order)
         for level in self._levels():
             self._round(level)
             if self.done or self.exhausted:
@@ -148,8 +163,13 @@ class _Run:
         if not self.done:
             self._search(down, LowestBounds(level.most), traced=down.exact)
 
+    def _pass(self, *given: Any, traced: bool) -> Search[Any]:
+        if self.order == IDENTITY:
+            return IdentitySearch(*given, traced=traced)
+        return WindowSearch(self.order, *given, traced=traced)
+
     def _search(self, classes: Classes, trim: Trim, *, traced: bool) -> None:
-        search = IdentitySearch(
+        search = self._pass(
             self.reduced.problem,
             classes,
             self.completion,
@@ -169,7 +189,7 @@ class _Run:
                 self.best = plan
         if isinstance(trim, LowestBounds) and found.bound >= self.bound.value:
             self.bound = Bound(
-                found.bound, BoundKind.PROOF, IDENTITY, self.problem.contention
+                found.bound, BoundKind.PROOF, self.order, self.problem.contention
             )
             self.exact = classes.exact
 

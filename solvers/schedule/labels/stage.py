@@ -204,7 +204,7 @@ class Stage:
         behind = labels.waiting_cycles - own.preload_cycles
         linked = labels.linked - int(own.link_cycles > 0)
         if self.charge:
-            duration = self._charged(labels, c)
+            duration = own.charged(room[fits], labels.batch)
         else:
             duration = np.where(linked > 0, own.fastest_s[place], own.fastest_t[place])
         start = labels.ready
@@ -228,13 +228,3 @@ class Stage:
             parent=labels.parent,
             own=np.full_like(ready, c),
         )
-
-    def _charged(self, labels: Labels, c: int) -> IntArray:
-        """Return the least max(t, X + ΣY) over the variants that fit."""
-        own = self.own[c]
-        room = self.room_bytes - (labels.waiting_bytes - own.preload_bytes)
-        least = np.full(len(labels), np.iinfo(np.int64).max, dtype=np.int64)
-        for v in range(len(own.own_bytes)):
-            cycles = np.maximum(own.t[v], own.x[v] + labels.batch)
-            least = np.where(own.own_bytes[v] <= room, np.minimum(least, cycles), least)
-        return least

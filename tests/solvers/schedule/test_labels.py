@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracles.cases import GROUPS, Group
 from oracles.plans import optimum
 from oracles.small_schedules import option, problem, small_problems
 
@@ -34,6 +33,7 @@ from elkhound.solvers.schedule.labels.search import (
     LowestBounds,
     Trim,
 )
+from elkhound.solvers.schedule.labels.window import WindowSearch
 from elkhound.solvers.schedule.reduce import reduce
 
 IDENTITY = OrderClass.identity()
@@ -55,26 +55,63 @@ def search(
     """One pass over a reduced problem."""
     clock = Stopwatch(60)
     return IdentitySearch(
-        left, classes, completion(left), below, trim, clock, budget, traced=True
+        left,
+        classes,
+        completion(left, IDENTITY),
+        below,
+        trim,
+        clock,
+        budget,
+        traced=True,
     ).run()
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=str)
-def test_identity_order_is_solved_as_by_brute_force(group: Group) -> None:
-    for instance in group.problems():
-        least = identity_optimum(instance)
-        result = LabelDp().solve(instance, LIMITS)
-        assert (result.status, result.objective) == (Status.OPTIMAL, least), instance
-        assert result.plan is not None
-        verdict = judge(instance, result.plan)
-        assert verdict.objective == least
-        assert verdict.belongs_to(IDENTITY)
-        assert result.bound is not None
-        assert result.bound.order.contains(IDENTITY)
-        assert result.thinning_error == 0
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(instance=small_problems())
+def test_every_window_is_solved_as_by_brute_force_and_wider_ones_are_no_worse(
+    instance: ScheduleProblem,
+) -> None:
+    before: int | None = None
+    for window in range(len(instance.operators)):
+        order = OrderClass.windowed(window)
+        least = optimum(instance, order)
+        result = LabelDp(order).solve(instance, LIMITS)
+        if least is None:
+            assert result.status is Status.INFEASIBLE
+            return
+        assert (result.status, result.objective) == (Status.OPTIMAL, least)
+        assert before is None or least <= before
+        before = least
+    assert before == LabelDp(OrderClass.free()).solve(instance, LIMITS).objective
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(instance=small_problems(), most=st.integers(1, 4), window=st.integers(0, 4))
+def test_letting_labels_of_a_window_go_keeps_a_bound(
+    instance: ScheduleProblem, most: int, window: int
+) -> None:
+    order = OrderClass.windowed(window)
+    least = optimum(instance, order)
+    assume(least is not None)
+    assert least is not None
+    left = reduce(instance).problem
+    bounds = completion(left, order)
+    clock, keep = Stopwatch(60), LowestBounds(most)
+    found = WindowSearch(
+        order,
+        left,
+        exact_classes(left),
+        bounds,
+        ENOUGH,
+        keep,
+        clock,
+        Budget(),
+        traced=False,
+    ).run()
+    assert found.bound <= least
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
 @given(instance=small_problems())
 def test_a_pass_below_the_optimum_is_empty_and_one_above_it_finds_it(
     instance: ScheduleProblem,
@@ -93,7 +130,7 @@ def test_a_pass_below_the_optimum_is_empty_and_one_above_it_finds_it(
     assert realise(left, classes, found.choice).value == least
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=300)
 @given(
     instance=small_problems(),
     bytes_=st.sampled_from([0, 1, 3, 12]),
@@ -176,7 +213,7 @@ def test_completion_of_the_empty_schedule_bounds_the_optimum(
     least = identity_optimum(instance)
     assume(least is not None)
     assert least is not None
-    bounds = completion(reduce(instance).problem)
+    bounds = completion(reduce(instance).problem, IDENTITY)
     assert max(bounds.idle[0], bounds.path[0]) <= least
 
 
