@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from elkhound.model.chip import Chip
+from elkhound.model.placement import Addresses
 from elkhound.model.schedule import Schedule, ScheduleOption, ScheduleProblem
 
 
@@ -59,16 +60,22 @@ class Program:
         Usable bytes per core.
     chip : Chip or None
         The chip it was planned for; None for a problem file's abstract chip.
+    addresses : Addresses or None
+        Where the buffers lie on every core; None if they were not placed.
     """
 
     instructions: tuple[Instruction, ...]
     tasks: tuple[Task, ...]
     sram_bytes: int
     chip: Chip | None = None
+    addresses: Addresses | None = None
 
 
 def program_of(
-    problem: ScheduleProblem, plan: Schedule, chip: Chip | None = None
+    problem: ScheduleProblem,
+    plan: Schedule,
+    chip: Chip | None = None,
+    addresses: Addresses | None = None,
 ) -> Program:
     """Return the program a schedule stands for: preloads sorted by (g_j, j)."""
     batches: list[list[int]] = [[] for _ in problem.operators]
@@ -83,4 +90,4 @@ def program_of(
         Task(operator.name, operator.options[choice], operator.resident_bytes)
         for operator, choice in zip(problem.operators, plan.options, strict=True)
     )
-    return Program(tuple(instructions), tasks, problem.sram_bytes, chip)
+    return Program(tuple(instructions), tasks, problem.sram_bytes, chip, addresses)

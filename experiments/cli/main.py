@@ -22,6 +22,7 @@ VERBS = {
     "compare": "compare",
     "plan": "plan",
     "simulate": "simulate",
+    "export": "export",
     "evaluate": "evaluate",
     "allocate": "allocate",
     "place": "place",

@@ -23,6 +23,12 @@ from elkhound.model.io.problem_file import (
     write_problem,
 )
 from elkhound.model.io.problem_hash import problem_hash
+from elkhound.model.io.program_file import (
+    program_document,
+    program_text,
+    read_program,
+    write_program,
+)
 from elkhound.model.io.schemas import json_schemas
 
 __all__ = [
@@ -38,13 +44,17 @@ __all__ = [
     "load_graph",
     "problem_document",
     "problem_hash",
+    "program_document",
+    "program_text",
     "read_allocation_plan",
     "read_document",
     "read_placement_csv",
     "read_plan",
     "read_problem",
+    "read_program",
     "write_allocation_plan",
     "write_placement_csv",
     "write_plan",
     "write_problem",
+    "write_program",
 ]

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from elkhound.model.io.document import Document
-from elkhound.model.io.plan_models import PayloadModel
+from elkhound.model.io.plan_models import OptionPayloadModel, PayloadModel
 from elkhound.model.schedule import (
     OptionPayload,
     Schedule,
@@ -26,11 +26,18 @@ _COPIED = (
 
 def payload_document(index: int, option: ScheduleOption) -> dict[str, object] | None:
     """Return what a plan file says about an option; None if it has no payload."""
-    payload = option.payload
-    if payload is None:
+    if option.payload is None:
         return None
     return {
         "option": index,
+        **option_payload_document(option.payload),
+        **{key: getattr(option, key) for key in _COPIED},
+    }
+
+
+def option_payload_document(payload: OptionPayload) -> dict[str, object]:
+    """Return a payload as files hold it; `payload_from` reads it back."""
+    return {
         "splits": dict(payload.splits),
         "sizes": dict(payload.sizes),
         "tensors": [_tensor_document(tensor) for tensor in payload.tensors],
@@ -40,7 +47,6 @@ def payload_document(index: int, option: ScheduleOption) -> dict[str, object] | 
         "hbm_bytes": payload.hbm_bytes,
         "exchange_bytes": payload.exchange_bytes,
         "distribute_bytes": payload.distribute_bytes,
-        **{key: getattr(option, key) for key in _COPIED},
     }
 
 
@@ -75,7 +81,7 @@ def with_payloads(
         _refuse_contradiction(document, index, operator.name, option, model)
         _require_sizes_of_splits(document, index, operator.name, model)
         options = list(operator.options)
-        options[choice] = dataclasses.replace(option, payload=_payload(model))
+        options[choice] = dataclasses.replace(option, payload=payload_from(model))
         operators[index] = dataclasses.replace(operator, options=tuple(options))
     return dataclasses.replace(problem, operators=tuple(operators))
 
@@ -107,7 +113,8 @@ def _require_sizes_of_splits(
         )
 
 
-def _payload(model: PayloadModel) -> OptionPayload:
+def payload_from(model: OptionPayloadModel) -> OptionPayload:
+    """Return the payload a file describes."""
     return OptionPayload(
         splits=tuple(model.splits.items()),
         tensors=tuple(

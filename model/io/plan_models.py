@@ -26,10 +26,9 @@ class TensorModel(FileModel):
     preload_share: Positive = 1
 
 
-class PayloadModel(FileModel):
-    """What the chosen option of one operator means on the chip."""
+class OptionPayloadModel(FileModel):
+    """What an option means on the chip."""
 
-    option: Count = Field(description="the option it describes, by index")
     splits: dict[Name, Positive]
     sizes: dict[Name, Positive] = Field(
         default_factory=dict, description="size of every dimension in splits"
@@ -41,6 +40,12 @@ class PayloadModel(FileModel):
     hbm_bytes: Count
     exchange_bytes: Count
     distribute_bytes: Count
+
+
+class PayloadModel(OptionPayloadModel):
+    """What the chosen option of one operator means on the chip."""
+
+    option: Count = Field(description="the option it describes, by index")
     execute_bytes: Count
     preload_bytes: Count
     distribute_cycles: Count | None = None
@@ -51,7 +56,7 @@ class PayloadModel(FileModel):
 class AddressModel(FileModel):
     """A buffer and where it lies."""
 
-    name: Name
+    name: str = Field(description="P., W. or R. and what the model calls it")
     start_step: Count
     end_step: Positive = Field(description="first step at which it is gone")
     size_bytes: Count

@@ -7,6 +7,7 @@ from typing import Any
 from elkhound.model.io.chip_file import ChipModel
 from elkhound.model.io.fields import FileModel
 from elkhound.model.io.plan_models import AllocationPlanModel, SchedulePlanModel
+from elkhound.model.io.program_models import ProgramModel
 from elkhound.model.io.problem_models import (
     AllocationModel,
     PlacementModel,
@@ -20,6 +21,7 @@ _MODELS: dict[str, type[FileModel]] = {
     "placement": PlacementModel,
     "schedule-plan": SchedulePlanModel,
     "allocation-plan": AllocationPlanModel,
+    "program": ProgramModel,
 }
 
 

@@ -13,6 +13,7 @@ def test_there_is_a_schema_of_every_file() -> None:
         "placement",
         "schedule-plan",
         "allocation-plan",
+        "program",
     ]
 
 
