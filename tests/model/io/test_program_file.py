@@ -153,7 +153,7 @@ def test_chip_and_payloads_come_back(tmp_path: Path, name: str) -> None:
         pytest.param(
             "sram_bytes=100", "sram_bytes=0", "p.txt:2: sram_bytes is 0, must", id="0"
         ),
-        pytest.param("sram_bytes=100", "sram=100", "p.txt:2: unknown key sram", id="key"),
+        pytest.param("sram_bytes=100", "sram=100", "p.txt:2: unknown key", id="key"),
         pytest.param(
             "op 1 ", "op 2 ", "p.txt:5: number is '2', must be 1", id="number"
         ),
