@@ -68,9 +68,11 @@ class Variant:
 
     @property
     def order(self) -> OrderClass | None:
-        """The class of schedules an `order` setting asks for; None without one."""
+        """The class of schedules an exact method is to search; None for others."""
         order = self.settings.get("order")
-        return None if order is None else order_class(order)
+        if self.entry.role is not Role.EXACT or order is None:
+            return None
+        return order_class(order)
 
     def build(self) -> AnyMethod:
         """Import and construct the method."""
@@ -128,7 +130,15 @@ def _static(settings: Settings) -> AnyMethod:
 def _elk_dyn(settings: Settings) -> AnyMethod:
     from elkhound.heuristics.schedule import ElkDyn
 
+    if settings["order"] == "permuted":
+        return _elk_full(settings)
     return ElkDyn(_allocator(settings["allocator"]))
+
+
+def _elk_full(settings: Settings) -> AnyMethod:
+    from elkhound.heuristics.schedule import ElkFull
+
+    return ElkFull(_allocator(settings["allocator"]))
 
 
 def _allocator(name: str) -> Any:
@@ -147,6 +157,7 @@ _ORDERS = ("free", "identity")
 _NUMBER = "<int>"  # stands for any whole number in a legal value
 _WINDOW = f"window:{_NUMBER}"
 _BACKENDS = ("highs", "cbc")
+_ALLOCATORS = ("delta", "delta-hull-fill", "knapsack-dp")
 
 SCHEDULE: dict[str, Entry] = {
     "basic": Entry(Role.HEURISTIC, "preload one operator ahead", _basic),
@@ -157,7 +168,13 @@ SCHEDULE: dict[str, Entry] = {
         Role.HEURISTIC,
         "inductive scheduling with an allocator at each step, identity order",
         _elk_dyn,
-        {"allocator": ("delta", "delta-hull-fill", "knapsack-dp")},
+        {"allocator": _ALLOCATORS, "order": ("identity", "permuted")},
+    ),
+    "elk-full": Entry(
+        Role.HEURISTIC,
+        "elk-dyn in every promising preload order of a layer, the best kept",
+        _elk_full,
+        {"allocator": _ALLOCATORS},
     ),
     "ideal": Entry(
         Role.BOUND,
@@ -298,7 +315,15 @@ PLACEMENT: dict[str, Entry] = {
     ),
 }
 
-SCHEDULE_DEFAULTS = ("basic", "static", "elk-dyn", "ideal", "cp-sat", "milp")
+SCHEDULE_DEFAULTS = (
+    "basic",
+    "static",
+    "elk-dyn",
+    "elk-full",
+    "ideal",
+    "cp-sat",
+    "milp",
+)
 ALLOCATION_DEFAULTS = ("delta", "delta-hull-fill", "knapsack-dp", "cp-sat", "milp")
 PLACEMENT_DEFAULTS = ("best-fit", "first-fit", "search")
 

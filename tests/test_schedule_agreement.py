@@ -12,7 +12,7 @@ from oracles.interval_model import interval_optimum, is_comparable
 from oracles.plans import optimum
 
 from elkhound.heuristics.allocation import DeltaEfficiency, DeltaHullFill
-from elkhound.heuristics.schedule import Basic, ElkDyn, Static
+from elkhound.heuristics.schedule import Basic, ElkDyn, ElkFull, Static
 from elkhound.model.instances import (
     SCHEDULE_FAMILIES,
     adversarial_schedule,
@@ -50,6 +50,7 @@ HEURISTICS: dict[str, Callable[[], ScheduleMethod]] = {
     "elk-dyn:delta": lambda: ElkDyn(DeltaEfficiency()),
     "elk-dyn:delta-hull-fill": lambda: ElkDyn(DeltaHullFill()),
     "elk-dyn:knapsack-dp": lambda: ElkDyn(KnapsackDp()),
+    "elk-full:delta": lambda: ElkFull(DeltaEfficiency()),
 }
 
 every_group = pytest.mark.parametrize("group", GROUPS, ids=str)

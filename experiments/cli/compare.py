@@ -29,7 +29,7 @@ from elkhound.experiments.cli.comparing import configuration_of, run_comparison
     "--methods",
     metavar="A,B,…",
     help="Methods, with variants (see `elkhound methods`).  "
-    "[default: basic,static,elk-dyn,ideal,cp-sat,milp]",
+    "[default: basic,static,elk-dyn,elk-full,ideal,cp-sat,milp]",
 )
 @options.problem_flags
 @options.limit_flags

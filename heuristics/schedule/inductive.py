@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 
-from elkhound.heuristics.schedule.fronts import Front, Fronts
-from elkhound.model.allocation import Allocation, AllocationProblem, Allocator
-from elkhound.model.schedule import (
-    Contention,
-    Schedule,
-    ScheduleOption,
-    ScheduleProblem,
-)
+from elkhound.heuristics.schedule.fronts import Front
+from elkhound.heuristics.schedule.shares import Shares
+from elkhound.model.schedule import Contention, Schedule, ScheduleOption
 from elkhound.model.units import stretched
 
 
@@ -22,12 +18,12 @@ class _Move:
 
     Parameters
     ----------
-    number : int
-        p: how many of the following preloads E_i covers.
+    issued : int
+        n: how many preloads are issued before E_i.
     option : int
         E_i's option.
     states : tuple of int
-        Options of the covered operators, the nearest first.
+        Options of the covered operators, in preload order.
     slowed : bool
         Whether a covered preload uses the links.
     deadline, start : int
@@ -36,7 +32,7 @@ class _Move:
         Start of E_{i+1} after this choice; None for the last operator.
     """
 
-    number: int
+    issued: int
     option: int
     states: tuple[int, ...]
     slowed: bool
@@ -46,14 +42,21 @@ class _Move:
 
 
 class Induction:
-    """Schedules a problem from its last operator to its first.
+    """Schedules a problem from its last operator to its first, in one preload order.
 
     Operator i tries the preload numbers p = 0, 1, …: E_i covers the p next preloads,
     which are issued before it and lie in SRAM beside it. The allocator gives E_i an
     execute plan and each covered preload a state. E_i ends at the deadline: the start
     of E_{i+1}, or of the first preload not covered if that is earlier. The p with the
-    latest start of E_i is kept (the smallest on ties), and P_i ends when E_i or the
-    next preload starts. Times are counted backwards from the end of the program at 0.
+    latest start of E_i is kept (the smallest on ties), and each preload ends when its
+    execute or the next preload starts. Times are counted backwards from the end of the
+    program at 0.
+
+    The program is a merge of two sequences, so p is counted as n_i, the preloads
+    issued before E_i, and the order alone says what E_i covers: the operators after i
+    among the first n_i. P_0 … P_i must be issued by then, with everything the order
+    puts before them: n_i is at least `_least[i]`, and what that covers, `_forced[i]`,
+    is covered by every p. In execution order nothing is forced.
 
     The execute plan is fixed when its operator is passed. Preload states may still
     shrink; what that adds to an execute already placed is left to the evaluation of
@@ -61,43 +64,49 @@ class Induction:
 
     Parameters
     ----------
-    allocator : Allocator
-        Shares the SRAM at every step.
+    shares : Shares
+        The problem, and how the SRAM is shared at every step.
+    order : tuple of int or None
+        The operators that have a preload, in preload order; None for execution order.
     may_go_on : callable
-        Given the allocator calls so far, whether preload numbers above 0 may still be
-        tried: where a limit ends that, the rest is scheduled without overlap.
+        Given the allocator calls so far, whether larger preload numbers than needed
+        may still be tried: where a limit ends that, the rest gets no overlap but what
+        the order forces.
     """
 
     def __init__(
         self,
-        problem: ScheduleProblem,
-        allocator: Allocator,
+        shares: Shares,
+        order: tuple[int, ...] | None = None,
         may_go_on: Callable[[int], bool] = lambda calls: True,
     ) -> None:
-        count = len(problem.operators)
-        self._problem = problem
-        self._allocator = allocator
+        self._problem = shares.problem
+        count = len(self._problem.operators)
+        self._shares = shares
         self._may_go_on = may_go_on
-        self._fronts = Fronts(problem)
-        self._order = problem.streaming
-        self._passed = _preloads_up_to(problem)
-        self._memo: dict[tuple[int, int, tuple[int, ...]], Allocation | None] = {}
-        self._number = [0] * count
+        self._order = self._problem.streaming if order is None else order
+        self._position = {j: place for place, j in enumerate(self._order)}
+        places = (self._position.get(i, -1) + 1 for i in range(count))
+        self._least = list(accumulate(places, max))
+        self._forced = _forced(self._order, self._least)
+        self._issued = [0] * count
         self._option = [0] * count
         self._booked_bytes = [0] * count
         self._slowed = [False] * count
         self._deadline = [0] * count
         self._start = [0] * count
-        self._preload_start = [0] * count
-        self.allocator_calls = 0
-        self.memo_hits = 0
+        self._preload_start = [0] * len(self._order)  # by place in the order
 
     def run(self) -> Schedule | None:
-        """Return the schedule; None if the allocator left an operator without any."""
-        for i in reversed(range(len(self._number))):
+        """Return the schedule.
+
+        None if what the order forces on an operator does not fit beside it, or the
+        allocator left one without any option.
+        """
+        for i in reversed(range(len(self._issued))):
             best: _Move | None = None
-            for number in range(self._largest_number(i) + 1):
-                move = self._try(i, number)
+            for issued in range(self._least[i], self._most_issued(i) + 1):
+                move = self._try(i, issued)
                 if move is not None and (best is None or move.start > best.start):
                     best = move
             if best is None:
@@ -108,73 +117,59 @@ class Induction:
     @property
     def cycles(self) -> int:
         """Length of the program as the induction counts it."""
-        first = self._order[:1]
-        return -min([self._start[0], *(self._preload_start[j] for j in first)])
+        return -min([self._start[0], *self._preload_start[:1]])
 
-    def _following(self, i: int, number: int) -> tuple[int, ...]:
-        """Return the next operators after i that have a preload."""
-        first = self._passed[i]
-        return self._order[first : first + number]
+    def _covered(self, i: int, issued: int) -> tuple[int, ...]:
+        """Return the operators after i among the first so many, in preload order."""
+        return self._forced[i] + self._order[self._least[i] : issued]
 
-    def _largest_number(self, i: int) -> int:
-        """Return the largest p that K, E_{i+1}'s SRAM and E_i's own leave possible.
+    def _most_issued(self, i: int) -> int:
+        """Return the largest n that K, E_{i+1}'s SRAM and E_i's own leave possible.
 
         A preload outstanding at i and not executed by then is outstanding at i + 1:
-        p_i ≤ p_{i+1}, and one more if operator i + 1 has a preload.
+        n_i ≤ n_{i+1}. Less than `_least[i]` if what the order forces does not fit.
         """
-        if i + 1 == len(self._number) or not self._may_go_on(self.allocator_calls):
-            return 0
-        largest = self._number[i + 1] + self._problem.operators[i + 1].streams
-        if self._problem.max_outstanding is not None:
-            largest = min(largest, self._problem.max_outstanding)
-        left_bytes = self._room_bytes(i) - self._fronts.execute(i).least_bytes
-        for number, j in enumerate(self._following(i, largest)):
+        least = self._least[i]
+        if i + 1 == len(self._issued):
+            return least
+        may_go_on = self._may_go_on(self._shares.allocator_calls)
+        most = self._issued[i + 1] if may_go_on else least
+        limit = self._problem.max_outstanding
+        if limit is not None:
+            most = min(most, least + limit - len(self._forced[i]))
+        left_bytes = self._shares.room_bytes(i)
+        left_bytes -= self._shares.fronts.execute(i).least_bytes
+        first = least - len(self._forced[i])
+        for number, j in enumerate(self._covered(i, most)):
             left_bytes -= self._preload_front(j).least_bytes
             if left_bytes < 0:
-                return number
-        return largest
+                return first + number
+        return most
 
-    def _try(self, i: int, number: int) -> _Move | None:
-        """Return what preload number p means for E_i; None if it cannot be allotted."""
-        covered = self._following(i, number)
-        shares = self._share(i, covered)
+    def _try(self, i: int, issued: int) -> _Move | None:
+        """Return what n_i means for E_i; None if it cannot be allotted."""
+        covered = self._covered(i, issued)
+        shares = self._shares.share(i, [self._preload_front(j) for j in covered])
         if shares is None:
             return None
-        option, states = shares
+        option, *states = shares
         taken = self._problem.operators[i].options[option]
         link_cycles = sum(
             self._problem.operators[j].options[k].preload_link_cycles
             for j, k in zip(covered, states, strict=True)
         )
-        next_start = self._settled_start(i, covered)
-        deadline = self._deadline_of(i, number, next_start)
+        next_start = self._settled_start(i, issued)
+        deadline = self._deadline_of(i, issued, next_start)
         start = deadline - self._duration(taken, link_cycles)
         return _Move(
-            number, option, states, link_cycles > 0, deadline, start, next_start
+            issued,
+            option,
+            tuple(states),
+            link_cycles > 0,
+            deadline,
+            start,
+            next_start,
         )
-
-    def _share(
-        self, i: int, covered: tuple[int, ...]
-    ) -> tuple[int, tuple[int, ...]] | None:
-        """Let the allocator choose E_i's option and the covered preloads' states."""
-        execute = self._fronts.execute(i)
-        fronts = [self._preload_front(j) for j in covered]
-        room_bytes = self._room_bytes(i)
-        key = (execute.number, room_bytes, tuple(front.number for front in fronts))
-        if key in self._memo:
-            self.memo_hits += 1
-        else:
-            items = (execute.item, *(front.item for front in fronts))
-            self.allocator_calls += 1
-            self._memo[key] = self._allocator.allocate(
-                AllocationProblem(room_bytes, items)
-            )
-        allocation = self._memo[key]
-        if allocation is None:
-            return None
-        own, *others = allocation.options
-        states = (f.options[k] for f, k in zip(fronts, others, strict=True))
-        return execute.options[own], tuple(states)
 
     def _duration(self, taken: ScheduleOption, link_cycles: int) -> int:
         """Return D of an execute beside, or (charge) booked with, that much link work.
@@ -193,82 +188,111 @@ class Induction:
             )
         return taken.execute_cycles
 
-    def _settled_start(self, i: int, covered: tuple[int, ...]) -> int | None:
-        """Return E_{i+1}'s start once p_i is known.
+    def _settled_start(self, i: int, issued: int) -> int | None:
+        """Return E_{i+1}'s start once n_i is known.
 
-        Under `charge` E_{i+1} keeps only the preloads that E_i does not cover: those
+        Under `charge` E_{i+1} keeps only the preloads that are issued after E_i: those
         are issued just before it, the others earlier.
         """
         following = i + 1
-        if following == len(self._number):
+        if following == len(self._issued):
             return None
         if self._problem.contention is not Contention.CHARGE:
             return self._start[following]
         operators = self._problem.operators
         link_cycles = sum(
             operators[j].options[self._option[j]].preload_link_cycles
-            for j in self._following(following, self._number[following])
-            if j not in covered
+            for j in self._covered(following, self._issued[following])
+            if self._position[j] >= issued
         )
         taken = operators[following].options[self._option[following]]
         return self._deadline[following] - self._duration(taken, link_cycles)
 
-    def _deadline_of(self, i: int, number: int, next_start: int | None) -> int:
-        """Return when E_i must end: E_{i+1} or the first preload not covered starts."""
+    def _deadline_of(self, i: int, issued: int, next_start: int | None) -> int:
+        """Return when E_i must end: E_{i+1} or the first preload not issued starts."""
         if next_start is None:
             return 0
-        uncovered = self._order[self._passed[i] + number :][:1]
-        return min([next_start, *(self._preload_start[j] for j in uncovered)])
+        if issued == len(self._order):
+            return next_start
+        first_start = self._preload_start[issued]
+        place = self._position.get(i + 1, -1)
+        if place >= issued and next_start != self._start[i + 1]:
+            first_start = self._preload_starts(issued, place, next_start)[-1]
+        return min(next_start, first_start)
 
-    def _preload_start_of(self, j: int, execute_start: int) -> int:
-        """Return P_j's start if it ends when E_j or the next preload starts."""
-        ends = [execute_start, *(self._preload_start[k] for k in self._following(j, 1))]
-        taken = self._problem.operators[j].options[self._option[j]]
-        return min(ends) - taken.preload_cycles
+    def _preload_starts(self, first: int, last: int, last_execute: int) -> list[int]:
+        """Return when the preloads at places last … first of the order start.
+
+        Each ends when its execute starts, or the next preload.
+
+        Parameters
+        ----------
+        last_execute : int
+            Start of the execute whose preload is at `last`.
+        """
+        begin, starts = last_execute, []
+        if last + 1 < len(self._order):
+            begin = min(begin, self._preload_start[last + 1])
+        for place in range(last, first - 1, -1):
+            j = self._order[place]
+            if place < last:
+                begin = min(begin, self._start[j])
+            taken = self._problem.operators[j].options[self._option[j]]
+            begin -= taken.preload_cycles
+            starts.append(begin)
+        return starts
 
     def _take(self, i: int, move: _Move) -> None:
         """Fix E_i, settle E_{i+1} and let the covered preloads shrink."""
-        if move.next_start is not None:
-            self._place(i + 1, move.next_start)
-        for j, state in zip(self._following(i, move.number), move.states, strict=True):
+        if move.next_start is not None and move.next_start != self._start[i + 1]:
+            self._start[i + 1] = move.next_start
+            if i + 1 in self._position:
+                self._place(self._least[i], self._position[i + 1])
+        covered = self._covered(i, move.issued)
+        for j, state in zip(covered, move.states, strict=True):
             self._option[j] = state
-        self._number[i] = move.number
+        self._issued[i] = move.issued
         self._option[i] = move.option
         taken = self._problem.operators[i].options[move.option]
         self._booked_bytes[i] = taken.own_bytes
         self._slowed[i] = move.slowed
         self._deadline[i] = move.deadline
-        self._place(i, move.start)
+        self._start[i] = move.start
+        self._place(self._least[i - 1] if i else 0, self._least[i] - 1)
 
-    def _place(self, i: int, start: int) -> None:
-        self._start[i] = start
-        if self._problem.operators[i].streams:
-            self._preload_start[i] = self._preload_start_of(i, start)
+    def _place(self, first: int, last: int) -> None:
+        """Place the preloads from `last` back to `first`, whose executes are placed."""
+        if first <= last:
+            execute_start = self._start[self._order[last]]
+            starts = self._preload_starts(first, last, execute_start)
+            self._preload_start[first : last + 1] = reversed(starts)
 
     def _preload_front(self, j: int) -> Front:
-        return self._fronts.preload(
+        return self._shares.fronts.preload(
             j, self._option[j], self._booked_bytes[j], self._slowed[j]
         )
 
-    def _room_bytes(self, i: int) -> int:
-        operator = self._problem.operators[i]
-        return self._problem.sram_bytes - operator.resident_bytes
-
     def _gates(self) -> tuple[int | None, ...]:
-        """Return g_j: the first execute that covers P_j, or j if none does."""
-        gates: list[int | None] = [None] * len(self._number)
-        for j in self._order:
-            gates[j] = j
-        for i in reversed(range(len(gates))):
-            for j in self._following(i, self._number[i]):
+        """Return g_j: the first execute before which P_j is issued."""
+        gates: list[int | None] = [None] * len(self._issued)
+        before = 0
+        for i, issued in enumerate(self._issued):
+            for j in self._order[before:issued]:
                 gates[j] = i
+            before = issued
         return tuple(gates)
 
 
-def _preloads_up_to(problem: ScheduleProblem) -> list[int]:
-    """Return for every i how many operators 0 … i have a preload."""
-    counts, count = [], 0
-    for operator in problem.operators:
-        count += operator.streams
-        counts.append(count)
-    return counts
+def _forced(order: tuple[int, ...], least: list[int]) -> list[tuple[int, ...]]:
+    """Return for every i the operators after it that must be issued before E_i.
+
+    They are ahead of one of P_0 … P_i in the order.
+    """
+    forced: list[tuple[int, ...]] = []
+    waiting: tuple[int, ...] = ()
+    before = 0
+    for i, count in enumerate(least):
+        waiting = tuple(j for j in (*waiting, *order[before:count]) if j > i)
+        forced.append(waiting)
+        before = count
+    return forced

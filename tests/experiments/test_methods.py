@@ -65,6 +65,14 @@ def test_the_order_setting_names_the_class_searched() -> None:
     assert variant("dp", SCHEDULE).order == OrderClass.identity()
     assert variant("dp:order=window:3", SCHEDULE).order == OrderClass.windowed(3)
     assert variant("static", SCHEDULE).order is None
+    assert variant("elk-dyn:order=permuted", SCHEDULE).order is None
+
+
+def test_elk_dyn_in_permuted_order_is_elk_full() -> None:
+    text = "elk-dyn:allocator=knapsack-dp,order=permuted"
+    built = variant(text, SCHEDULE).build()
+    assert built.name == "elk-full:allocator=knapsack-dp"
+    assert variant("elk-dyn:order=identity", SCHEDULE).build().name == "elk-dyn"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +104,7 @@ def test_the_order_setting_names_the_class_searched() -> None:
             "milp:order=window:2", "order cannot be 'window:2'", id="no window"
         ),
         pytest.param(
-            "elk-dyn:order=permuted", "elk-dyn has no setting 'order'", id="later one"
+            "elk-full:order=identity", "elk-full has no setting 'order'", id="fixed"
         ),
         pytest.param("cp-sat:", "'' is not of the form setting=value", id="no setting"),
         pytest.param(
