@@ -69,7 +69,7 @@ def spill_to_fit(
             for tensor in graph.tensors
         ),
     )
-    return spilled, _costs(spilled, chip)
+    return spilled, _costs(spilled, moved, chip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,9 @@ def _held(graph: Graph, cores: int) -> list[_Held]:
     ]
 
 
-def _costs(graph: Graph, chip: Chip) -> tuple[Spilled, ...]:
-    """Return the cost of every spilled tensor of a graph, in the graph's order."""
-    spilled = {t.name: t for t in graph.tensors if t.home is Home.SPILLED}
+def _costs(graph: Graph, moved: list[str], chip: Chip) -> tuple[Spilled, ...]:
+    """Return the cost of every tensor that moved, in the graph's order."""
+    spilled = {t.name: t for t in graph.tensors if t.name in moved}
     writes = dict.fromkeys(spilled, 0)
     reads = dict.fromkeys(spilled, 0)
     for operator in graph.operators:
@@ -152,5 +152,5 @@ def _costs(graph: Graph, chip: Chip) -> tuple[Spilled, ...]:
 
 
 def _charge(cycles: dict[str, int], sizes: Mapping[str, int], chip: Chip) -> None:
-    for name, size_bytes in sizes.items():
-        cycles[name] += transfer_cycles(chip, size_bytes)
+    for name in cycles.keys() & sizes.keys():
+        cycles[name] += transfer_cycles(chip, sizes[name])

@@ -68,6 +68,23 @@ class GraphBuilder:
         self._tensors: dict[str, Tensor] = {}
         self._operators: list[Operator] = []
 
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """What was appended so far."""
+        return tuple(self._operators)
+
+    def tensor(self, name: str) -> Tensor:
+        """Return a declared tensor."""
+        return self._tensors[name]
+
+    def spilled(self, name: str, *shape: int) -> str:
+        """Declare a tensor that its writer sends to HBM."""
+        return self._tensor(name, shape, Home.SPILLED, self._dtype)
+
+    def append(self, operator: Operator) -> None:
+        """Append an operator over declared tensors."""
+        self._operators.append(operator)
+
     def streamed(self, name: str, *shape: int) -> str:
         """Declare a weight or cache in HBM; declaring it again changes nothing."""
         return self._tensor(name, shape, Home.HBM, self._dtype)
@@ -109,7 +126,7 @@ class GraphBuilder:
             row_dimensions=rows,
             statistics_rounds=rounds,
         )
-        self._operators.append(Operator(name, kind, einsum, self.layer))
+        self.append(Operator(name, kind, einsum, self.layer))
         return written
 
     def projection(

@@ -133,8 +133,8 @@ class DecoderParts:
             ADD_PASSES,
         )
 
-    def attention(self, x: str) -> tuple[str, str]:
-        """Return the residual stream after attention, and the new K and V."""
+    def attention(self, x: str, *, appended: bool = True) -> tuple[str, str]:
+        """Return the residual stream after attention, and the new K and V if copied."""
         model = self.model
         normed = self.norm("attention_norm", x)
         query_width = model.heads * model.head_dim
@@ -145,12 +145,12 @@ class DecoderParts:
         if not model.learned_positions:
             q = self.rope("rope_q", q, model.heads)
             k = self.rope("rope_k", k, model.kv_heads)
-        appended = self.append(k, v)
+        copied = self.append(k, v) if appended else ""
         mixed = self.attend(q, k, v)
         out = self.project("o", mixed, query_width, model.hidden)
         if model.post_norms:
             out = self.norm("attention_post_norm", out)
-        return self.build.add("attention_add", x, out, self.wide), appended
+        return self.build.add("attention_add", x, out, self.wide), copied
 
     def feed_forward(self, x: str) -> str:
         """Return the residual stream after the feed-forward network."""

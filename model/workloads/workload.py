@@ -16,6 +16,7 @@ from elkhound.model.workloads.catalogue import (
 from elkhound.model.workloads.decoder import decode_step, prefill
 from elkhound.model.workloads.diffusion import denoising_step
 from elkhound.model.workloads.mixture import mixture_decode_step
+from elkhound.model.workloads.training import training_step
 
 _REQUIRED = ("batch", "seq")
 _LARGEST = 2**24
@@ -31,7 +32,7 @@ def workload_phases(name: str) -> tuple[str, ...]:
     """Return the phases of a workload; the first is the default."""
     match CATALOGUE[name]:
         case Transformer():
-            return ("decode", "prefill")
+            return ("decode", "prefill", "training")
         case LatentMixture():
             return ("decode",)
         case DiffusionTransformer():
@@ -53,7 +54,8 @@ def build_workload(
         embedding and head around it. ``experts_at_once`` of a mixture, 32 if absent.
     phase : str or None
         ``decode``: one new token per sequence, `seq` in the cache; ``prefill``: `seq`
-        new tokens per sequence; ``denoise``: one step of a diffusion transformer.
+        new tokens per sequence; ``training``: forward and backward over them;
+        ``denoise``: one step of a diffusion transformer.
         None: the first of `workload_phases`.
 
     Raises
@@ -98,12 +100,16 @@ def build_workload(
         case Transformer():
             if phase == "prefill":
                 return prefill(title, model, batch=batch, tokens=seq, layers=layers)
+            if phase == "training":
+                return training_step(
+                    title, model, batch=batch, tokens=seq, layers=layers
+                )
             return decode_step(title, model, batch=batch, cached=seq, layers=layers)
 
 
 def _longest(model: Model, phase: str) -> int:
     """Return the largest `seq`: every new token needs its row of learned positions."""
-    if phase == "prefill" and isinstance(model, Transformer):
+    if phase in ("prefill", "training") and isinstance(model, Transformer):
         return model.learned_positions or _LARGEST
     return _LARGEST
 

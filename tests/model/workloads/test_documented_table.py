@@ -11,6 +11,7 @@ from elkhound.model.workloads import build_workload, workload_names, workload_ph
 BIND = {
     "decode": {"batch": 32, "seq": 2048},
     "prefill": {"batch": 2, "seq": 2048},
+    "training": {"batch": 2, "seq": 2048},
     "denoise": {"batch": 32, "seq": 256},
 }
 

@@ -237,7 +237,7 @@ def test_dtypes_are_sixteen_bit() -> None:
             "llama-2-7b",
             {"batch": 1, "seq": 1},
             "sampling",
-            r"phase 'sampling' does not exist \(legal: decode, prefill\)",
+            r"phase 'sampling' does not exist \(legal: decode, prefill, training\)",
             id="phase",
         ),
         pytest.param(
