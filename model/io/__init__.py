@@ -1,8 +1,18 @@
 """The edge to files: chips, graphs, problems and plans; errors with file and line."""
 
+from elkhound.model.io.accelerator_file import (
+    accelerator_document,
+    accelerator_names,
+    load_accelerator,
+)
 from elkhound.model.io.chip_file import chip_document, chip_names, load_chip
 from elkhound.model.io.document import Document, read_document
+from elkhound.model.io.fusion_workload_file import (
+    fusion_workload_document,
+    load_fusion_workload,
+)
 from elkhound.model.io.graph_source import load_graph
+from elkhound.model.io.mapping_file import load_mapping, mapping_document
 from elkhound.model.io.placement_csv import (
     PlacementCsv,
     read_placement_csv,
@@ -37,11 +47,18 @@ __all__ = [
     "PlacementCsv",
     "PlanFile",
     "Problem",
+    "accelerator_document",
+    "accelerator_names",
     "chip_document",
     "chip_names",
+    "fusion_workload_document",
     "json_schemas",
+    "load_accelerator",
     "load_chip",
+    "load_fusion_workload",
     "load_graph",
+    "load_mapping",
+    "mapping_document",
     "problem_document",
     "problem_hash",
     "program_document",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from elkhound.model.io.accelerator_file import AcceleratorModel
 from elkhound.model.io.chip_file import ChipModel
 from elkhound.model.io.fields import FileModel
+from elkhound.model.io.fusion_workload_file import FusionWorkloadModel
+from elkhound.model.io.mapping_file import MappingModel
 from elkhound.model.io.plan_models import AllocationPlanModel, SchedulePlanModel
-from elkhound.model.io.program_models import ProgramModel
 from elkhound.model.io.problem_models import (
     AllocationModel,
     PlacementModel,
     ScheduleModel,
 )
+from elkhound.model.io.program_models import ProgramModel
 
 _MODELS: dict[str, type[FileModel]] = {
     "chip": ChipModel,
@@ -22,6 +25,9 @@ _MODELS: dict[str, type[FileModel]] = {
     "schedule-plan": SchedulePlanModel,
     "allocation-plan": AllocationPlanModel,
     "program": ProgramModel,
+    "accelerator": AcceleratorModel,
+    "fusion-workload": FusionWorkloadModel,
+    "mapping": MappingModel,
 }
 
 

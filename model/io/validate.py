@@ -136,6 +136,8 @@ def _in_words(schema: Schema) -> str:
     kind = schema.get("type")
     if kind == "integer":
         return f"an integer from {schema['minimum']} to {_short(schema['maximum'])}"
+    if kind == "number":
+        return _number_in_words(schema)
     if kind == "array":
         least = schema.get("minItems", 0)
         return f"a list of at least {least}" if least else "a list"
@@ -144,6 +146,13 @@ def _in_words(schema: Schema) -> str:
         return "text" if low is None else f"text of {low} to {high} characters"
     words = {"object": "a mapping", "null": "null", "boolean": "true or false"}
     return words.get(str(kind), str(kind))
+
+
+def _number_in_words(schema: Schema) -> str:
+    most = _short(int(schema["maximum"]))
+    if "exclusiveMinimum" in schema:
+        return f"a number above {schema['exclusiveMinimum']:g} and at most {most}"
+    return f"a number from {schema['minimum']:g} to {most}"
 
 
 def _short(number: int) -> str:

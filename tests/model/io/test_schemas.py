@@ -14,6 +14,9 @@ def test_there_is_a_schema_of_every_file() -> None:
         "schedule-plan",
         "allocation-plan",
         "program",
+        "accelerator",
+        "fusion-workload",
+        "mapping",
     ]
 
 
