@@ -188,6 +188,12 @@ def rotary(call: Call) -> tuple[Operator, ...]:
     )
 
 
+def rotary_tables(call: Call) -> tuple[Operator, ...]:
+    """RoPE with tables as wide as a head, a recognised pattern."""
+    real = [o for o in call.inputs if o is not None and not o.folded]
+    return (_spread(call, OperatorKind.ROPE, real, ROPE_PASSES),)
+
+
 def _spread(
     call: Call, kind: OperatorKind, inputs: list[Operand], passes: tuple[Pass, ...]
 ) -> Operator:

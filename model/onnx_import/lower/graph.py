@@ -88,6 +88,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     "elkhound::LstmRow": recurrent.lstm_row,
     "elkhound::RecurrentProduct": recurrent.product,
     "elkhound::RnnRow": recurrent.rnn_row,
+    "elkhound::Rope": elementwise.rotary_tables,
     "elkhound::RowNorm": rows.row_norm,
     "elkhound::User": elementwise.described,
 }

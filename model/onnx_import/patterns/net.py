@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from elkhound.model.onnx_import.source import Node, Value
@@ -35,8 +35,8 @@ class Net:
     ----------
     nodes : sequence of Node
         Execution order.
-    values : mapping of str to Value
-        Types, shapes, known constants.
+    values : dict of str to Value
+        Types, shapes, known constants; patterns add what they make.
     outputs : sequence of str
         Values that leave the graph.
     """
@@ -44,7 +44,7 @@ class Net:
     def __init__(
         self,
         nodes: Sequence[Node],
-        values: Mapping[str, Value],
+        values: dict[str, Value],
         outputs: Sequence[str],
     ) -> None:
         self.values = values
@@ -59,6 +59,14 @@ class Net:
         """Return the node that makes a value, if it is one of these operators."""
         node = self.made.get(name)
         return node if node is not None and node.op in ops else None
+
+    def make(self, name: str, value: Value) -> str:
+        """Add a value that a pattern needs, under a name of its own; return it."""
+        candidate, number = name, 2
+        while candidate in self.values:
+            candidate, number = f"{name}#{number}", number + 1
+        self.values[candidate] = value
+        return candidate
 
     def only_reader(self, name: str, *ops: str) -> Node | None:
         """Return the one node that reads a value, if it is one of these operators."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from elkhound.model.onnx_import.patterns.activations import gated, gelu, silu
+from elkhound.model.onnx_import.patterns.attention import attention
 from elkhound.model.onnx_import.patterns.net import Match, Net
 from elkhound.model.onnx_import.patterns.norms import norm
 from elkhound.model.onnx_import.patterns.products import bias, scale, softmax
 from elkhound.model.onnx_import.patterns.quantised import quantised
+from elkhound.model.onnx_import.patterns.rope import rope
 from elkhound.model.onnx_import.report import PatternMatch
 from elkhound.model.onnx_import.source import Node, Value
 
@@ -18,6 +20,8 @@ Pattern = Callable[[Net, Node], Match | None]
 PATTERNS: tuple[Pattern, ...] = (
     norm,
     softmax,
+    attention,
+    rope,
     gelu,
     silu,
     gated,
@@ -28,7 +32,7 @@ PATTERNS: tuple[Pattern, ...] = (
 
 
 def recognise(
-    nodes: Sequence[Node], values: Mapping[str, Value], outputs: Sequence[str]
+    nodes: Sequence[Node], values: dict[str, Value], outputs: Sequence[str]
 ) -> tuple[tuple[Node, ...], tuple[PatternMatch, ...]]:
     """Return the nodes with patterns replaced by one node each, and what was found.
 
@@ -36,8 +40,8 @@ def recognise(
     ----------
     nodes : sequence of Node
         Execution order.
-    values : mapping of str to Value
-        Types, shapes, known constants.
+    values : dict of str to Value
+        Types, shapes, known constants; patterns add what they make.
     outputs : sequence of str
         Values that leave the graph.
     """
@@ -62,7 +66,7 @@ def recognise(
 def _sweep(
     pattern: Pattern,
     nodes: tuple[Node, ...],
-    values: Mapping[str, Value],
+    values: dict[str, Value],
     outputs: Sequence[str],
 ) -> tuple[tuple[Node, ...], list[Match]]:
     """Replace all matches of one pattern that share no node; earlier ones first."""
@@ -78,6 +82,6 @@ def _sweep(
     for node in nodes:
         if node.name not in taken:
             result.append(node)
-        elif node.outputs == taken[node.name].fused.outputs:
+        elif node.outputs[:1] == taken[node.name].fused.outputs[:1]:
             result.append(taken[node.name].fused)
     return tuple(result), matches
