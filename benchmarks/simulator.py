@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from time import process_time
 
-from programs import all_to_all, mesh, random_case
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from oracles.random_programs import all_to_all, mesh, random_case
 
 from elkhound.heuristics.allocation import DeltaEfficiency
 from elkhound.heuristics.schedule import ElkDyn

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.clocked_chip import ClockedChip
+from oracles.simulator_fuzz import CHIPS, fuzz
 
 import elkhound.simpy_chip
 from elkhound.model.chip import AllToAll, Chip, Core, Hbm, Mesh2D
@@ -284,20 +284,21 @@ def test_on_a_mesh_the_class_ends_when_the_slowest_core_does(
         assert max(core.link_peak_load for core in score.cores) <= 1
 
 
-def test_the_score_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
+def test_scores_and_traces_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     script = tmp_path / "score.py"
     script.write_text(
-        "import json\n"
-        "from elkhound.model.program import Execute, PreloadAsync, Program, Task\n"
-        "from elkhound.model.schedule import ScheduleOption\n"
-        "from elkhound.simpy_chip import score_document, simulate\n"
-        "tasks = tuple(Task(f'op{i}', ScheduleOption(0, 5, 5, 9 + i, 5, 9, 6), 1)\n"
-        "              for i in range(6))\n"
-        "order = [PreloadAsync(j) for j in (0, 3, 1, 2)] + [Execute(0), Execute(1)]\n"
-        "order += [PreloadAsync(5), PreloadAsync(4)]\n"
-        "order += [Execute(i) for i in range(2, 6)]\n"
-        "score = simulate(Program(tuple(order), tasks, 99))\n"
-        "print(json.dumps(score_document(score)))\n"
+        "import json, sys\n"
+        "from random import Random\n"
+        f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+        "from oracles.random_programs import random_case\n"
+        "from oracles.simulator_fuzz import CHIPS\n"
+        "from elkhound.simpy_chip import *\n"
+        "for seed, chip in enumerate(CHIPS):\n"
+        "    program = random_case(Random(seed), chip)[2]\n"
+        "    for fidelity in Fidelity:\n"
+        "        score = simulate(program, fidelity=fidelity)\n"
+        "        print(json.dumps(score_document(score)))\n"
+        "        print(json.dumps(trace_document(program, score)))\n"
     )
     answers = {
         subprocess.run(
@@ -307,10 +308,18 @@ def test_the_score_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
         ).stdout
-        for seed in ("1", "2")
+        for seed in ("1", "2", "3")
     }
     assert len(answers) == 1
-    assert json.loads(answers.pop())["makespan_cycles"] > 0
+    assert answers.pop().count("makespan_cycles") == 2 * 2 * len(CHIPS)
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_fuzzed_programs_run_or_are_refused_with_a_reason(first: int) -> None:
+    """A part of `benchmarks/fuzz_simulator.py`, which takes 10,000."""
+    outcomes = {fuzz(seed) for seed in range(first, first + 50)}
+    assert any(outcome.startswith("ran") for outcome in outcomes)
+    assert any("refused: deadlock" in outcome for outcome in outcomes)
 
 
 def test_the_simulator_shares_no_timing_code() -> None:
