@@ -1,9 +1,10 @@
-"""`elkhound export`: a plan as its device program."""
+"""`elkhound export`: a plan as its device program, a problem as a solver's model."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,7 +12,9 @@ from elkhound.experiments.cli import options
 from elkhound.experiments.cli.writable import require_writable
 from elkhound.model.errors import BadInputError, ContradictionError
 
-FORMATS = ("program", "program-json")
+PROGRAMS = ("program", "program-json")
+MODELS = ("lp", "mps", "cp-sat")
+ORDERS = ("free", "identity")
 
 
 @click.command(
@@ -20,31 +23,115 @@ FORMATS = ("program", "program-json")
         "Examples:",
         "  elkhound export plan.json --format program",
         "  elkhound export plan.json --format program-json --output program.json",
+        "  elkhound export problem.json --format mps --order identity --output p.mps",
+        "  elkhound export llama-2-13b --bind batch=32,seq=2048,layers=1 \\",
+        "    --format cp-sat --output layer.pbtxt",
     ),
 )
-@click.argument("plan")
+@click.argument("source", metavar="PLAN|MODEL")
 @click.option("--problem", metavar="FILE", help="The problem, for a bare plan.")
 @click.option(
     "--format",
     "form",
-    type=options.OneOf(*FORMATS),
-    default=FORMATS[0],
+    type=options.OneOf(*PROGRAMS, *MODELS),
+    default=PROGRAMS[0],
     show_default=True,
-    help="Text with a line per instruction, or JSON.",
+    help="Of a plan: text with a line per instruction, or JSON. Of a problem: the MILP "
+    "as LP or MPS, or the CP-SAT model (.pb, or .pbtxt for text).",
+)
+@click.option(
+    "--order",
+    type=options.OneOf(*ORDERS),
+    help="Preload orders that a model holds.  [default: free]",
 )
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="Where the program goes.  [default: standard output]",
+    help="Where it goes; needed for a model.  [default: standard output]",
 )
+@options.problem_flags
 @options.json_flag
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
+    source: str,
+    problem: str | None,
+    form: str,
+    order: str | None,
+    output: Path | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Write a plan as a device program, or a schedule problem as a solver's model.
+
+    A program has preloads and executes, buffers and addresses; addresses are those of
+    the plan file, or are found now, and the plan is verified first. A model is the one
+    that milp or cp-sat solves, of an ONNX file, a built-in workload or a problem file.
+    """
+    if output is not None:
+        require_writable(output)
+    given = {"--order": order is not None}
+    for parameter in context.command.params:
+        if parameter.name in values:
+            given[parameter.opts[0]] = _is_given(context, parameter)
+    if form in MODELS:
+        _refuse({"--problem": problem is not None}, form)
+        _export_model(source, form, order or ORDERS[0], output, as_json, values)
+    else:
+        _refuse(given, form)
+        _export_program(source, problem, form, output, as_json)
+
+
+def _is_given(context: click.Context, parameter: click.Parameter) -> bool:
+    source = context.get_parameter_source(str(parameter.name))
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def _refuse(given: dict[str, bool], form: str) -> None:
+    for flag, is_given in given.items():
+        if is_given:
+            raise BadInputError(
+                f"has no effect on format {form}", code="no-effect", where=flag
+            )
+
+
+def _export_model(
+    model: str,
+    form: str,
+    order: str,
+    output: Path | None,
+    as_json: bool,
+    values: dict[str, Any],
+) -> None:
+    from dataclasses import asdict
+
+    from elkhound.experiments.model_export import export_model
+    from elkhound.experiments.source import read_source
+    from elkhound.model.result import OrderClass
+
+    if output is None:
+        raise BadInputError(
+            f"format {form} needs a file", code="no-output", where="--output"
+        )
+    source = read_source(model, options.model_flags(values))
+    for line in (*source.warnings, *source.spilled):
+        click.echo(f"warning: {line}", err=True)
+    written = export_model(source, form, OrderClass(order), output)
+    if as_json:
+        about = {"format": form, "output": str(output), **asdict(written)}
+        click.echo(json.dumps(about))
+    else:
+        click.echo(
+            f"wrote {output}: {written.method}, one unit of the objective is "
+            f"{written.cycles_per_unit} cycles, rounding error "
+            f"{written.rounding_error} cycles"
+        )
+
+
+def _export_program(
     plan: str, problem: str | None, form: str, output: Path | None, as_json: bool
 ) -> None:
-    """Write PLAN as a device program: preloads and executes, buffers and addresses.
-
-    Addresses are those of the plan file, or are found now. The plan is verified first.
-    """
     from elkhound.experiments.addresses import address_violations, place
     from elkhound.experiments.kinds import kind_of
     from elkhound.experiments.planfile import read_any_plan
@@ -54,8 +141,6 @@ def command(
     from elkhound.model.program import program_of
     from elkhound.model.schedule import ScheduleProblem
 
-    if output is not None:
-        require_writable(output)
     read = read_any_plan(plan, problem)
     if not isinstance(read.problem, ScheduleProblem):
         raise BadInputError(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
-from elkhound.model.errors import ContradictionError
+from elkhound.model.errors import BadInputError, ContradictionError
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
 from elkhound.model.schedule import Schedule, ScheduleProblem
@@ -99,6 +101,19 @@ class CpSat:
             self._bound(problem, amounts, answer),
             _with_size(answer.statistics, reduced),
         )
+
+    def export(self, problem: ScheduleProblem, path: Path) -> Amounts:
+        """Write the model and its hint as a CpModelProto; every operator must fit.
+
+        Text if the name ends in `txt`, else binary. Returns the units of its numbers.
+        """
+        start = one_by_one(problem)
+        reduced = reduce(problem, start.value)
+        amounts = amounts_of(reduced.problem)
+        model = self._build(problem, reduced, amounts, start, Stopwatch(math.inf))
+        if not model.model.export_to_file(str(path)):
+            raise BadInputError("cannot be written", code="unusable", where=str(path))
+        return amounts
 
     def _build(
         self,

@@ -111,12 +111,16 @@ class Milp:
         bound = self._bound(problem, amounts, answer)
         return report(unsolved, stopwatch, better(start, found), bound, statistics)
 
-    def export(self, problem: ScheduleProblem, path: Path) -> None:
-        """Write the model as `.lp` or `.mps`; every operator must fit."""
+    def export(self, problem: ScheduleProblem, path: Path) -> Amounts:
+        """Write the model as `.lp` or `.mps`; every operator must fit.
+
+        Returns the units of its numbers.
+        """
         reduced = reduce(problem)
         amounts = amounts_of(reduced.problem, for_floats=True)
         phases = PhaseModel(reduced.problem, amounts, self.order, Stopwatch(math.inf))
         phases.model.write(path)
+        return amounts
 
     def _read(
         self,
