@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -56,6 +56,8 @@ class Transformer:
         Whether scores and logits go through c · tanh(x / c).
     dtype : str
         Type of weights, caches and activations.
+    chips : int
+        Chips that share every layer; above 1, this is the part of one of them.
     """
 
     layers: int
@@ -75,6 +77,21 @@ class Transformer:
     window: int | None = None
     soft_capping: bool = False
     dtype: str = "bfloat16"
+    chips: int = 1
+
+    def on_chips(self, chips: int) -> Transformer:
+        """Return one chip's part of a tensor-parallel split over `chips`.
+
+        Heads, feed-forward columns and the head's columns are split, the embedding is
+        not; the last chips have less of a vocabulary that does not divide.
+        """
+        return replace(
+            self,
+            heads=self.heads // chips,
+            kv_heads=self.kv_heads // chips,
+            ffn=self.ffn // chips,
+            chips=chips,
+        )
 
 
 @dataclass(frozen=True, slots=True)

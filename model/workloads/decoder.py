@@ -21,6 +21,7 @@ from elkhound.model.passes import (
     SOFTMAX_PASSES,
     SOFTMAX_ROUNDS,
 )
+from elkhound.model.units import ceil_div
 from elkhound.model.workloads.builder import WHOLE, GraphBuilder, access
 from elkhound.model.workloads.catalogue import Transformer
 
@@ -147,7 +148,7 @@ class DecoderParts:
             k = self.rope("rope_k", k, model.kv_heads)
         copied = self.append(k, v) if appended else ""
         mixed = self.attend(q, k, v)
-        out = self.project("o", mixed, query_width, model.hidden)
+        out = self.all_reduce("o", self.project("o", mixed, query_width, model.hidden))
         if model.post_norms:
             out = self.norm("attention_post_norm", out)
         return self.build.add("attention_add", x, out, self.wide), copied
@@ -161,10 +162,36 @@ class DecoderParts:
         inner = self.build.activate(
             "activation", parts, {"m": self.rows, "n": model.ffn}, model.activation
         )
-        out = self.project("down", inner, model.ffn, model.hidden)
+        out = self.all_reduce(
+            "down", self.project("down", inner, model.ffn, model.hidden)
+        )
         if model.post_norms:
             out = self.norm("ffn_post_norm", out)
         return self.build.add("ffn_add", x, out, self.wide)
+
+    def all_reduce(self, name: str, x: str) -> str:
+        """Append the sum of what every chip has of x, where several share a layer.
+
+        Each chip adds its part of the columns up, reading as much from all chips as x
+        has, and then copies the parts of all. A byte from another chip is read as one
+        of its own.
+        """
+        chips = self.model.chips
+        if chips == 1:
+            return x
+        sizes = {"m": self.rows, "n": self.model.hidden // chips, "c": chips}
+        build = self.build
+        parts = build.resident(build.scoped(f"{name}_parts"), *self.wide.values())
+        build.operator(
+            f"{name}_reduce_scatter",
+            OperatorKind.REDUCE,
+            sizes,
+            (access(x, "m", "c", "n"),),
+            ("m", "n"),
+            (Pass.REDUCE,),
+            part_of=parts,
+        )
+        return build.copy(f"{name}_all_gather", access(parts, "m", "n"), self.wide)
 
     def last(self, x: str) -> str:
         """Return the last token of each sequence; later rows are these alone."""
@@ -179,11 +206,12 @@ class DecoderParts:
         """Return the logits."""
         model, build = self.model, self.build
         normed = self.norm("final_norm", x)
-        sizes = {"m": self.rows, "n": model.vocabulary, "k": model.hidden}
+        columns = ceil_div(model.vocabulary, model.chips)
+        sizes = {"m": self.rows, "n": columns, "k": model.hidden}
         if model.tied_head:
             weight = access(self._embedding(), "n", "k")
         else:
-            name = build.streamed("head.weight", model.hidden, model.vocabulary)
+            name = build.streamed("head.weight", model.hidden, columns)
             weight = access(name, "k", "n")
         return build.operator(
             "head",

@@ -52,6 +52,7 @@ def build_workload(
         ``batch`` sequences (or images) of ``seq`` tokens (or patches) each;
         ``layers`` to build, all of the model's if absent. One layer still has
         embedding and head around it. ``experts_at_once`` of a mixture, 32 if absent.
+        ``tensor_parallel`` chips to split decode and prefill of a dense model over.
     phase : str or None
         ``decode``: one new token per sequence, `seq` in the cache; ``prefill``: `seq`
         new tokens per sequence; ``training``: forward and backward over them;
@@ -85,6 +86,8 @@ def build_workload(
     }
     if isinstance(model, LatentMixture):
         largest["experts_at_once"] = model.experts
+    if isinstance(model, Transformer) and phase != "training":
+        largest["tensor_parallel"] = model.kv_heads
     _check(name, bind, largest)
     batch, seq = bind["batch"], bind["seq"]
     layers = bind.get("layers", model.layers)
@@ -98,6 +101,9 @@ def build_workload(
                 title, model, batch=batch, cached=seq, layers=layers, group=group
             )
         case Transformer():
+            if (chips := bind.get("tensor_parallel", 1)) > 1:
+                model = _part(name, model, chips)
+                title = f"{title} tensor_parallel={chips}"
             if phase == "prefill":
                 return prefill(title, model, batch=batch, tokens=seq, layers=layers)
             if phase == "training":
@@ -105,6 +111,23 @@ def build_workload(
                     title, model, batch=batch, tokens=seq, layers=layers
                 )
             return decode_step(title, model, batch=batch, cached=seq, layers=layers)
+
+
+def _part(name: str, model: Transformer, chips: int) -> Transformer:
+    """Return one chip's part of a model whose heads, columns and width divide."""
+    for what, count in (
+        ("heads", model.heads),
+        ("kv_heads", model.kv_heads),
+        ("ffn columns", model.ffn),
+        ("hidden columns", model.hidden),
+    ):
+        if count % chips:
+            raise BadInputError(
+                f"workload {name}: tensor_parallel is {chips}, must divide the "
+                f"{count} {what}",
+                code="bad-value",
+            )
+    return model.on_chips(chips)
 
 
 def _longest(model: Model, phase: str) -> int:

@@ -261,7 +261,7 @@ def test_dtypes_are_sixteen_bit() -> None:
             "llama-2-7b",
             {"batch": 1, "sequence": 1},
             "decode",
-            r"unknown symbol 'sequence' to bind \(legal: batch, layers, seq\)",
+            r"unknown symbol 'sequence' to bind \(legal: batch, layers, seq, tensor_parallel\)",
             id="unknown symbol",
         ),
         pytest.param(
