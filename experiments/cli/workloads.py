@@ -18,11 +18,16 @@ from elkhound.experiments.cli import options
 )
 @options.json_flag
 def command(as_json: bool) -> None:
-    """List the built-in workloads that can stand for MODEL."""
-    from elkhound.model.workloads import workload_names
+    """List the built-in workloads that can stand for MODEL, and their phases.
 
-    names = list(workload_names())
+    The first phase is the default of --phase.
+    """
+    from elkhound.model.workloads import workload_names, workload_phases
+
+    phases = {name: list(workload_phases(name)) for name in workload_names()}
     if as_json:
-        click.echo(json.dumps({"workloads": names}, indent=2))
+        click.echo(json.dumps({"workloads": list(phases), "phases": phases}, indent=2))
         return
-    click.echo("\n".join(names))
+    width = max(map(len, phases))
+    for name, of_it in phases.items():
+        click.echo(f"{name:{width}}  {', '.join(of_it)}")

@@ -200,7 +200,9 @@ def test_lists_can_be_read_by_programs(say: Say) -> None:
     assert methods["schedule"]["milp"]["settings"]["backend"] == ["highs", "cbc"]
     chips = json.loads(say("chips", "--json").out)["chips"]
     assert "toy-8" in [chip["chip"] for chip in chips]
-    assert "llama-2-13b" in json.loads(say("workloads", "--json").out)["workloads"]
+    workloads = json.loads(say("workloads", "--json").out)
+    assert "llama-2-13b" in workloads["workloads"]
+    assert workloads["phases"]["llama-2-13b"] == ["decode", "prefill", "training"]
     assert "schedule" in json.loads(say("schema").out)
     schema = json.loads(say("schema", "allocation").out)
     assert "capacity_bytes" in schema["properties"]
@@ -209,7 +211,7 @@ def test_lists_can_be_read_by_programs(say: Say) -> None:
 def test_lists_can_be_read_by_people(say: Say) -> None:
     assert "allocator = delta | delta-hull-fill" in say("methods").out
     assert "1 × 8 cores" in say("chips").out
-    assert "llama-2-13b\n" in say("workloads").out
+    assert "llama-2-13b  decode, prefill, training\n" in say("workloads").out
 
 
 def test_the_doctor_lets_every_solver_prove_something(say: Say) -> None:
