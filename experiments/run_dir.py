@@ -2,8 +2,8 @@
 
 Layout: `configuration.json` (resolved configuration, versions, seed),
 `problem.json`, `plans/<method>.json` (`.csv` for placements), `scores/<method>.json`,
-`rows.csv`, `rows.json` and `plots/`. Files appear under their final name only when
-complete.
+`traces/<method>.json`, `rows.csv`, `rows.json` and `plots/`. Files appear under their
+final name only when complete.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class RunDir:
                 where=str(path),
                 hint="choose another with --run-dir",
             )
-        for folder in ("plans", "scores", "plots"):
+        for folder in ("plans", "scores", "traces", "plots"):
             (path / folder).mkdir(parents=True, exist_ok=True)
             for stale in (path / folder).iterdir():
                 if stale.is_file():
@@ -125,7 +125,7 @@ class RunDir:
         self._write_json("problem.json", problem_document(problem))
 
     def finished(self, method: str, table: Table) -> None:
-        """Write the rows so far, and the plan and score of the latest method."""
+        """Write the rows so far; plan, score and trace of the latest method."""
         outcome = next(o for o in table.outcomes if o.method == method)
         if outcome.plan is not None:
             target = plan_path(self.path, table, method)
@@ -136,10 +136,15 @@ class RunDir:
             )
             os.replace(part, target)
         if outcome.score is not None:
-            from elkhound.simpy_chip import score_document
+            from elkhound.simpy_chip import score_document, trace_document
 
-            name = f"scores/{file_name(method)}.json"
-            self._write_json(name, score_document(outcome.score))
+            name = f"{file_name(method)}.json"
+            self._write_json(f"scores/{name}", score_document(outcome.score))
+            kind = kind_of(table.problem)
+            program = kind.program(table.problem, outcome.plan, table.chip)
+            if program is not None:
+                trace = trace_document(program, outcome.score)
+                self._write(f"traces/{name}", json.dumps(trace) + "\n")
         self.write_rows(table)
 
     def write_rows(self, table: Table) -> None:

@@ -66,6 +66,8 @@ def test_a_run_leaves_everything_behind(tmp_path: Path) -> None:
     assert read_plan(keep.path / "plans" / "plans.json").plan == EARLY
     score = json.loads((keep.path / "scores" / "plans.json").read_text())
     assert score["makespan_cycles"] == EARLY_CYCLES
+    trace = json.loads((keep.path / "traces" / "plans.json").read_text())
+    assert trace["otherData"]["makespan_cycles"] == EARLY_CYCLES
     with (keep.path / "rows.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["method"], row["objective"]) for row in rows] == [
