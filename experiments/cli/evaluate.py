@@ -1,4 +1,4 @@
-"""`elkhound evaluate`: what the referee says of a plan."""
+"""`elkhound evaluate`: what the referee says of a plan, or what a mapping costs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,96 @@ from elkhound.experiments.cli import options
         "Examples:",
         "  elkhound evaluate --plan plan.json",
         "  elkhound evaluate problem.json --plan edited.json --json",
+        "  elkhound evaluate --mapping m.txt --workload matmuls --accelerator simple",
     ),
 )
 @click.argument("problem", required=False)
-@click.option("--plan", "plan", required=True, metavar="FILE", help="The plan file.")
+@click.option("--plan", metavar="FILE", help="The plan file.")
+@click.option("--mapping", metavar="FILE", help="A fusion mapping: text or YAML.")
+@click.option(
+    "--workload", metavar="NAME|FILE", help="Of the mapping: built in, or YAML."
+)
+@click.option(
+    "--accelerator", metavar="NAME|FILE", help="Of the mapping: preset, or YAML."
+)
+@click.option(
+    "--bind",
+    type=options.Bindings(),
+    multiple=True,
+    callback=options.merged,
+    help="Values of a built-in workload's symbols; may be repeated.",
+)
+@click.option("--picture", is_flag=True, help="Draw the mapping, and only that.")
 @options.json_flag
 @click.pass_context
 def command(
-    context: click.Context, problem: str | None, plan: str, as_json: bool
+    context: click.Context, /, problem: str | None, as_json: bool, **values: Any
 ) -> None:
-    """Recompute a plan from the definition, hand-edited ones too.
+    """Recompute a plan or a fusion mapping from the definition, hand-edited ones too.
 
-    PROBLEM is needed for a bare plan {gates, options}. A plan that breaks a rule is
-    listed with every rule it breaks (exit 5).
+    PROBLEM is needed for a bare plan {gates, options}. What breaks a rule is listed
+    with every rule it breaks (exit 5).
     """
+    _require_one_kind(problem, values)
+    if values["mapping"] is None:
+        status = _evaluate_plan(problem, values["plan"], as_json)
+    else:
+        status = _evaluate_mapping(values, as_json)
+    context.exit(status)
+
+
+def _require_one_kind(problem: str | None, values: dict[str, Any]) -> None:
+    """Refuse flags that say nothing of what is evaluated."""
+    if (values["plan"] is None) == (values["mapping"] is None):
+        raise click.UsageError("give one of --plan and --mapping")
+    if values["plan"] is not None:
+        for flag in ("workload", "accelerator", "bind", "picture"):
+            if values[flag]:
+                raise click.UsageError(f"--{flag} has no effect on a plan")
+        return
+    if problem is not None:
+        raise click.UsageError("PROBLEM has no effect on a mapping")
+    for flag in ("workload", "accelerator"):
+        if values[flag] is None:
+            raise click.UsageError(f"--mapping needs --{flag}")
+
+
+def _evaluate_mapping(values: dict[str, Any], as_json: bool) -> int:
+    from rich.console import Console
+
+    from elkhound.experiments.fusion_evaluation import (
+        evaluate_mapping,
+        evaluation_document,
+        print_evaluation,
+    )
+    from elkhound.model.io import (
+        load_accelerator,
+        load_fusion_workload,
+        load_mapping,
+    )
+
+    if values["picture"] and as_json:
+        raise click.UsageError("--picture has no effect on --json")
+    evaluation = evaluate_mapping(
+        load_accelerator(values["accelerator"]),
+        load_fusion_workload(values["workload"], values["bind"]),
+        load_mapping(values["mapping"]),
+    )
+    if as_json:
+        click.echo(json.dumps(evaluation_document(evaluation), indent=2))
+    elif values["picture"]:
+        from elkhound.experiments.looptree_picture import looptree_picture
+
+        click.echo(looptree_picture(evaluation.workload, evaluation.tree), nl=False)
+    else:
+        print_evaluation(Console(highlight=False), evaluation)
+    if not as_json:
+        for violation in evaluation.violations:
+            click.echo(f"{evaluation.tree.name}: {violation}", err=True)
+    return 5 if evaluation.violations else 0
+
+
+def _evaluate_plan(problem: str | None, plan: str, as_json: bool) -> int:
     from elkhound.experiments.addresses import address_violations
     from elkhound.experiments.kinds import kind_of
     from elkhound.experiments.planfile import read_any_plan
@@ -63,4 +139,4 @@ def command(
     else:
         for violation in violations:
             click.echo(f"{plan}: {violation}", err=True)
-    context.exit(5 if violations else 0)
+    return 5 if violations else 0

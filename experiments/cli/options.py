@@ -114,20 +114,21 @@ class Bindings(click.ParamType):  # type: ignore[type-arg]
         return tuple(pairs)
 
 
-def _merged(
+def merged(
     context: click.Context, parameter: click.Parameter, value: Any
 ) -> dict[str, int]:
-    merged: dict[str, int] = {}
+    """Return the symbols of all `--bind` flags; none may have two values."""
+    together: dict[str, int] = {}
     for pairs in value:
         for symbol, number in pairs:
-            if merged.get(symbol, number) != number:
+            if together.get(symbol, number) != number:
                 raise click.BadParameter(
-                    f"{symbol} is bound to {merged[symbol]} and to {number}",
+                    f"{symbol} is bound to {together[symbol]} and to {number}",
                     context,
                     parameter,
                 )
-            merged[symbol] = number
-    return merged
+            together[symbol] = number
+    return together
 
 
 class Named(click.ParamType):  # type: ignore[type-arg]
@@ -187,7 +188,7 @@ def graph_flags(function: Function) -> Function:
             "--bind",
             type=Bindings(),
             multiple=True,
-            callback=_merged,
+            callback=merged,
             help="Values of the model's symbols; may be repeated.",
         ),
         click.option(
