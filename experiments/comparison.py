@@ -14,6 +14,13 @@ from elkhound.experiments.interrupts import interrupts_wait
 from elkhound.experiments.kinds import Kind, kind_of
 from elkhound.experiments.methods import Role, Variant, variants
 from elkhound.experiments.outcome import Outcome, SourcedBound
+from elkhound.experiments.proving import (
+    is_proof,
+    proved_by,
+    remark,
+    require_exact,
+    second_formulation,
+)
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError, ElkhoundError, InfeasibleError
 from elkhound.model.graph import Graph
@@ -124,6 +131,7 @@ def compare(
     graph: Graph | None = None,
     limits: Limits[Any] | None = None,
     observer: Observer | None = None,
+    prove: bool = False,
 ) -> Table:
     """Plan a problem with several methods and say how far each is from optimal.
 
@@ -146,6 +154,9 @@ def compare(
         Per method; None for the defaults. Its own warm start is offered too.
     observer : Observer or None
         Hears of every start and end.
+    prove : bool
+        Whether every proof is tried again by another formulation, without a warm
+        start; its row is added.
 
     Raises
     ------
@@ -159,6 +170,8 @@ def compare(
     kind = kind_of(problem)
     names = kind.default_methods if methods is None else tuple(methods)
     chosen = variants(names, kind.registry)
+    if prove:
+        require_exact(chosen)
     kind.require_feasible(problem)
     run = _Run(kind, problem, chip, graph, limits or Limits(), names)
     hears = observer or Silent()
@@ -169,6 +182,8 @@ def compare(
             hears.started(variant.text)
             run.add(variant)
             hears.finished(variant.text, run.table())
+        if prove:
+            run.prove(chosen, hears)
     except KeyboardInterrupt as interrupt:
         raise Interrupted(run.table()) from interrupt
     return run.table()
@@ -201,9 +216,16 @@ class _Run:
         found: tuple[Bound, ...] = self.kind.bounds(self.problem)
         self.quick_bounds = tuple(SourcedBound(str(b.kind), b) for b in found)
 
-    def add(self, variant: Variant) -> None:
-        """Run a method, judge its plan, simulate it."""
-        limits = replace(self.limits, warm_start=self._warm_start(variant))
+    def add(self, variant: Variant, *, warm: bool = True) -> None:
+        """Run a method, judge its plan, simulate it.
+
+        Parameters
+        ----------
+        warm : bool
+            Whether it may start from a plan known already.
+        """
+        start = self._warm_start(variant) if warm else None
+        limits = replace(self.limits, warm_start=start)
         wall, cpu = perf_counter(), process_time()
         try:
             with interrupts_wait():
@@ -221,6 +243,34 @@ class _Run:
         if outcome.judgement is not None and outcome.judgement.feasible:
             outcome = self._simulated(outcome)
         self.outcomes[variant.text] = outcome
+
+    def prove(self, chosen: Sequence[Variant], hears: Observer) -> None:
+        """Have every proof tried again by another formulation of the same class."""
+        tried = list(chosen)
+        for first in chosen:
+            if first.entry.role is not Role.EXACT:
+                continue
+            if not is_proof(self.outcomes[first.text]):
+                continue
+            second = proved_by(first, tried, self.outcomes)
+            if second is None:
+                second = second_formulation(first, self.kind.registry)
+                asked = [
+                    v
+                    for v in tried
+                    if (v.entry, v.settings) == (second.entry, second.settings)
+                ]
+                second = asked[0] if asked else second
+                if not asked:
+                    self.names = (*self.names, second.text)
+                    tried.append(second)
+                    hears.started(second.text)
+                    self.add(second, warm=False)
+                    hears.finished(second.text, self.table())
+            outcome = self.outcomes[first.text]
+            said = remark(second, self.outcomes[second.text])
+            note = "; ".join(filter(None, (outcome.note, said)))
+            self.outcomes[first.text] = replace(outcome, note=note)
 
     def _judged(self, outcome: Outcome) -> Outcome:
         if outcome.plan is None:

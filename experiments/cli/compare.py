@@ -33,6 +33,11 @@ from elkhound.experiments.cli.comparing import configuration_of, run_comparison
 )
 @options.problem_flags
 @options.limit_flags
+@click.option(
+    "--prove",
+    is_flag=True,
+    help="Try every proof again by another formulation, from nothing, and compare.",
+)
 @options.run_flags
 @options.json_flag
 @click.pass_context
@@ -57,4 +62,5 @@ def command(context: click.Context, /, model: str, **values: Any) -> None:
         run_dir=values["run_dir"],
         plots=not values["no_plots"],
         as_json=values["as_json"],
+        prove=values["prove"],
     )

@@ -24,6 +24,7 @@ def run_comparison(
     plots: bool,
     as_json: bool,
     output: Path | None = None,
+    prove: bool = False,
 ) -> None:
     """Compare, keep everything in a run directory, print, and set the exit status.
 
@@ -37,6 +38,8 @@ def run_comparison(
         None for a new directory below `runs`.
     output : Path or None
         Where the best verified plan goes too.
+    prove : bool
+        Whether every proof is tried again by another formulation.
     """
     from elkhound.experiments.cli.progress import ProgressLine
     from elkhound.experiments.comparison import Interrupted, compare
@@ -64,6 +67,7 @@ def run_comparison(
                 graph=source.graph,
                 limits=limits,
                 observer=progress,
+                prove=prove,
             )
         except Interrupted as interrupt:
             table, interrupted = interrupt.table, True
