@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from elkhound.model.dtype import DType
@@ -229,8 +229,12 @@ class Graph:
     tensors: tuple[Tensor, ...]
     operators: tuple[Operator, ...]
     outputs: tuple[str, ...] = ()
+    _by_name: dict[str, Tensor] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
+        self._by_name.update((tensor.name, tensor) for tensor in self.tensors)
         if not self.operators:
             raise ValueError(f"graph {self.name}: has no operators")
         names = [operator.name for operator in self.operators]
@@ -249,8 +253,8 @@ class Graph:
 
     @property
     def tensor(self) -> dict[str, Tensor]:
-        """The tensors by name."""
-        return {tensor.name: tensor for tensor in self.tensors}
+        """The tensors by name; made once, and not to be changed."""
+        return self._by_name
 
     @property
     def macs(self) -> int:

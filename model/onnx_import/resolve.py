@@ -15,7 +15,7 @@ from elkhound.model.onnx_import.source import Node, Source, Value
 from elkhound.model.onnx_import.supported import SUPPORTED, refuse_unsupported
 from elkhound.model.onnx_import.unknown import attributes_of
 
-MOST_NODES = 100_000  # after unrolling; beyond, planning is hopeless anyway
+MOST_NODES = 50_000  # after unrolling; beyond, planning is hopeless anyway
 
 
 @dataclass(slots=True)

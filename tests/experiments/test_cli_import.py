@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +50,25 @@ def model(tmp_path: Path) -> str:
     file = tmp_path / "open.onnx"
     onnx.save(helper.make_model(graph, ir_version=10, opset_imports=imports), file)
     return "open.onnx"
+
+
+@pytest.mark.skipif(
+    "ELKHOUND_CASES" not in os.environ,
+    reason="ELKHOUND_CASES does not name the folder with the real ONNX files",
+)
+def test_every_real_file_ends_in_a_graph_or_in_one_line(say: Say) -> None:
+    folder = Path(os.environ.get("ELKHOUND_CASES", "")) / "onnx"
+    paths = sorted(folder.glob("*.onnx"))
+    assert paths
+    for path in paths:
+        said = say("import", str(path), "--json")
+        document = json.loads(said.out)
+        if said.status == 0:
+            assert document["operators"]
+        else:
+            assert said.status == 2
+            assert document["error"]["code"] != "error"
+            assert "\n" not in document["error"]["message"]
 
 
 def test_choices_are_flags_and_what_they_let_through_is_listed(
