@@ -10,6 +10,8 @@ from pydantic import Field
 
 from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.fusion.accelerator import Accelerator, Compute, FanOut, Memory
+from elkhound.model.fusion.chip_accelerator import as_accelerator
+from elkhound.model.io.chip_file import chip_from, chip_names, load_chip
 from elkhound.model.io.document import Document, KeyPath, read_document
 from elkhound.model.io.fields import ChipPositive, FileModel, Name, Rate
 from elkhound.model.io.validate import built, validated
@@ -98,7 +100,7 @@ def accelerator_names() -> tuple[str, ...]:
 
 
 def load_accelerator(name_or_path: str) -> Accelerator:
-    """Return a preset, or the accelerator of a YAML or JSON file.
+    """Return a preset, or the accelerator of a YAML or JSON file; chips are ones too.
 
     Raises
     ------
@@ -109,15 +111,21 @@ def load_accelerator(name_or_path: str) -> Accelerator:
     names = accelerator_names()
     if name_or_path in names:
         return accelerator_from(read_document(_PRESETS / f"{name_or_path}.yaml"))
+    chips = chip_names()
+    if name_or_path in chips:
+        return as_accelerator(load_chip(name_or_path))
     path = Path(name_or_path)
     is_path = len(path.parts) > 1 or path.suffix in (".yaml", ".yml", ".json")
     if not str(name_or_path) or not (is_path or path.exists()):
         raise BadInputError(
             f"no accelerator is called {name_or_path!r}, and no file",
             code="unknown-accelerator",
-            hint=nearest(name_or_path, list(names)),
+            hint=nearest(name_or_path, [*names, *chips]),
         )
-    return accelerator_from(read_document(name_or_path))
+    document = read_document(name_or_path)
+    if document.at(("chip",)) is not None:
+        return as_accelerator(chip_from(document))
+    return accelerator_from(document)
 
 
 def accelerator_from(document: Document) -> Accelerator:
