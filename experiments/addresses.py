@@ -21,8 +21,8 @@ from elkhound.model.schedule import Schedule, ScheduleProblem
 
 Planner = Method[ScheduleProblem, Schedule]
 
-NODES = 50_000  # of the placement search: a few seconds
-SECONDS = 20.0
+NODES = 20_000  # of the placement search: a few seconds
+SECONDS = 10.0
 SMALLER = (64, 16, 4)  # C − C/64, C − C/16, C − C/4
 
 
@@ -52,11 +52,12 @@ def with_addresses(
     limits: Limits[Schedule],
     held: Sequence[Buffer] | None = None,
 ) -> Addressed:
-    """Place the buffers of a verified plan; plan again where they have no placement.
+    """Place the buffers of a verified plan; plan again where that is proved impossible.
 
     Planning again means the same method with a smaller C; its plan is placed in the
     whole of C. It is no longer `optimal`, but bounds of the first result stay, as a
-    placement only adds constraints.
+    placement only adds constraints. Where the search found none but proved nothing,
+    the plan is kept, without addresses.
 
     Parameters
     ----------
@@ -69,10 +70,12 @@ def with_addresses(
     """
     if result.plan is None:
         return Addressed(result, None)
-    addresses, why = place(problem, result.plan, held, limits)
-    if addresses is not None:
-        return Addressed(result, addresses)
-    note = f"no addresses for its plan worth {result.objective}: {why}"
+    placed = place(problem, result.plan, held, limits)
+    if placed.addresses is not None:
+        return Addressed(result, placed.addresses)
+    note = f"no addresses for its plan worth {result.objective}: {placed.why}"
+    if not placed.impossible:
+        return Addressed(result, None, note)
     started = perf_counter()
     for part in SMALLER:
         seconds = limits.seconds - (perf_counter() - started)
@@ -83,11 +86,20 @@ def with_addresses(
         again = method.solve(replace(problem, sram_bytes=smaller), asked)
         if again.plan is None or not judge(problem, again.plan).feasible:
             break
-        addresses, _ = place(problem, again.plan, held, limits)
-        if addresses is not None:
+        placed = place(problem, again.plan, held, limits)
+        if placed.addresses is not None:
             note += f"; planned again for {smaller} B"
-            return Addressed(_second(result, again), addresses, note)
+            return Addressed(_second(result, again), placed.addresses, note)
     return Addressed(result, None, note)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Addresses, or why there are none and whether that is proved."""
+
+    addresses: Addresses | None
+    impossible: bool = False
+    why: str = ""
 
 
 def place(
@@ -95,8 +107,8 @@ def place(
     plan: Schedule,
     held: Sequence[Buffer] | None,
     limits: Limits[Schedule],
-) -> tuple[Addresses | None, str]:
-    """Return addresses, or None and the buffers in each other's way."""
+) -> Placed:
+    """Search for addresses; without any, name the buffers in each other's way."""
     from elkhound.solvers.placement import Search
 
     buffers = placement_problem(problem, plan, held)
@@ -109,13 +121,11 @@ def place(
         ),
     )
     if found.plan is not None:
-        return Addresses(buffers.buffers, found.plan.offsets), ""
-    known = (
-        "proved not to fit"
-        if found.status is Status.INFEASIBLE
-        else str(found.statistics["reason"])
-    )
-    return None, f"{known} in {problem.sram_bytes} B: {collisions(buffers)}"
+        return Placed(Addresses(buffers.buffers, found.plan.offsets))
+    impossible = found.status is Status.INFEASIBLE
+    known = "proved not to fit" if impossible else str(found.statistics["reason"])
+    why = f"{known} in {problem.sram_bytes} B: {collisions(buffers)}"
+    return Placed(None, impossible, why)
 
 
 def collisions(problem: PlacementProblem) -> str:

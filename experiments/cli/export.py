@@ -156,7 +156,8 @@ def _export_program(
         )
     why = ""
     if addresses is None:
-        addresses, why = place(read.problem, read.plan, None, Limits())
+        placed = place(read.problem, read.plan, None, Limits())
+        addresses, why = placed.addresses, placed.why
     program = program_of(read.problem, read.plan, read.chip, addresses)
     text = (
         program_text(program)

@@ -128,6 +128,19 @@ def test_a_plan_is_kept_where_planning_again_does_not_help() -> None:
     assert "proved not to fit in 7 B" in found.note
 
 
+def test_a_plan_is_kept_where_nothing_is_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("elkhound.experiments.addresses.NODES", 1)
+    planner = Planner(ON_DEMAND)
+    first = planner.solve(CROWDED, Limits())
+    found = with_addresses(planner, CROWDED, first, Limits())
+    assert planner.asked == [7]
+    assert found.result is first
+    assert found.addresses is None
+    assert "found none in" in found.note
+
+
 def test_the_row_says_which_buffers_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SCHEDULE, "planner", entry(Planner(ON_DEMAND)))
     table = compare(CROWDED, ["planner"])
