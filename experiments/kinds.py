@@ -21,6 +21,7 @@ from elkhound.model.placement import (
 from elkhound.model.program import Execute, Program, Task, program_of
 from elkhound.model.result import Bound, BoundKind, OrderClass
 from elkhound.model.schedule import Schedule, ScheduleOption, ScheduleProblem
+from elkhound.model.units import in_kib
 
 Problem = TypeVar("Problem")
 Plan = TypeVar("Plan")
@@ -116,8 +117,10 @@ class ScheduleKind(Kind[ScheduleProblem, Schedule]):
         enough = max(operator.least_bytes for operator in problem.operators)
         raise InfeasibleError(
             f"operator {misfit.name}: its smallest option needs "
-            f"{misfit.least_bytes} B per core, {problem.sram_bytes} B are usable; the "
-            f"smallest capacity that works for all operators is {enough} B",
+            f"{misfit.least_bytes} B{in_kib(misfit.least_bytes)} per core, "
+            f"{problem.sram_bytes} B{in_kib(problem.sram_bytes)} are usable; "
+            "the smallest capacity that works for all operators is "
+            f"{enough} B{in_kib(enough)}",
             code="sram-too-small",
             where=problem.name,
             needed_bytes=misfit.least_bytes,

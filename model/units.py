@@ -14,6 +14,17 @@ def ceil_div(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
+def in_kib(size_bytes: int) -> str:
+    """Return what to put behind a number of bytes: nothing below one KiB.
+
+    Examples
+    --------
+    >>> in_kib(630784)
+    ' (616 KiB)'
+    """
+    return f" ({size_bytes / 1024:.6g} KiB)" if size_bytes >= 1024 else ""
+
+
 def transfer_cycles(size_bytes: int, clock_hz: int, bytes_per_second: int) -> int:
     """Return ⌈bytes · clock / rate⌉, the cycles a transfer takes.
 

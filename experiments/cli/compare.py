@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from elkhound.experiments.cli import options
 from elkhound.experiments.cli.comparing import configuration_of, run_comparison
+from elkhound.experiments.source import ModelFlags
+
+
+_PLANNING = (
+    "methods", "time_limit", "gap", "seed", "workers", "prove", "run_dir", "no_plots",
+    "contention", "max_outstanding",
+)  # fmt: skip
 
 
 @click.command(
@@ -19,6 +28,7 @@ from elkhound.experiments.cli.comparing import configuration_of, run_comparison
         "  elkhound compare llama-2-13b --bind batch=32,seq=2048,layers=1 --gap 0.01",
         "  elkhound compare problem.json \\",
         "    --methods elk-dyn:allocator=knapsack-dp,cp-sat:order=identity --json",
+        "  elkhound compare llama-2-70b --bind batch=64,seq=4096 --min-capacity",
         "",
         "Exit status: 0 done, 2 bad input, 3 proved infeasible, 4 no plan in time,",
         "5 contradiction or failed verification, 130 after Ctrl-C.",
@@ -38,6 +48,11 @@ from elkhound.experiments.cli.comparing import configuration_of, run_comparison
     is_flag=True,
     help="Try every proof again by another formulation, from nothing, and compare.",
 )
+@click.option(
+    "--min-capacity",
+    is_flag=True,
+    help="Print the smallest SRAM per core that works, and plan nothing.",
+)
 @options.run_flags
 @options.json_flag
 @click.pass_context
@@ -51,6 +66,10 @@ def command(context: click.Context, /, model: str, **values: Any) -> None:
     from elkhound.experiments.source import is_problem_file, read_source
 
     flags = options.model_flags(values)
+    if values["min_capacity"]:
+        options.refuse_given(context, _PLANNING, "where nothing is planned")
+        _print_min_capacity(model, flags, values["as_json"])
+        return
     if values["methods"] is not None and not is_problem_file(model):
         variants(split_names(values["methods"]), SCHEDULE)  # before a long import
     run_comparison(
@@ -63,4 +82,19 @@ def command(context: click.Context, /, model: str, **values: Any) -> None:
         plots=not values["no_plots"],
         as_json=values["as_json"],
         prove=values["prove"],
+    )
+
+
+def _print_min_capacity(model: str, flags: ModelFlags, as_json: bool) -> None:
+    from elkhound.experiments.min_capacity import min_capacity
+    from elkhound.model.units import in_kib
+
+    found = min_capacity(model, flags)
+    if as_json:
+        click.echo(json.dumps(asdict(found)))
+        return
+    size, available = found.smallest_capacity_bytes, found.available_bytes
+    click.echo(
+        f"smallest capacity that works: {size} B{in_kib(size)}, needed by "
+        f"{found.needed_by}; {available} B{in_kib(available)} are available"
     )

@@ -71,15 +71,11 @@ def command(
     """
     if output is not None:
         require_writable(output)
-    given = {"--order": order is not None}
-    for parameter in context.command.params:
-        if parameter.name in values:
-            given[parameter.opts[0]] = _is_given(context, parameter)
     if form in MODELS:
-        _refuse({"--problem": problem is not None}, form)
+        options.refuse_given(context, ("problem",), f"on format {form}")
         _export_model(source, form, order or ORDERS[0], output, as_json, values)
     else:
-        _refuse(given, form)
+        options.refuse_given(context, ("order", *values), f"on format {form}")
         _export_program(source, problem, form, output, as_json)
 
 

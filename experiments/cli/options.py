@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from elkhound.experiments.source import DEFAULT_CHIP, ModelFlags
-from elkhound.model.errors import nearest
+from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.limits import Limits
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -352,6 +352,17 @@ def model_flags(values: dict[str, Any]) -> ModelFlags:
         contention=values.get("contention"),
         max_outstanding=values.get("max_outstanding"),
     )
+
+
+def refuse_given(context: click.Context, names: Collection[str], what: str) -> None:
+    """Refuse the parameters of these names that the user gave: they do nothing here."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        is_given = source is click.core.ParameterSource.COMMANDLINE
+        if parameter.name in names and is_given:
+            raise BadInputError(
+                f"has no effect {what}", code="no-effect", where=parameter.opts[0]
+            )
 
 
 def limits_of(values: dict[str, Any]) -> Limits[Any]:

@@ -14,7 +14,7 @@ from elkhound.model.schedule import (
     ScheduleProblem,
 )
 from elkhound.model.tile_cost import MatmulSwap
-from elkhound.model.units import ceil_div
+from elkhound.model.units import ceil_div, in_kib
 
 
 def schedule_problem(
@@ -99,7 +99,8 @@ def _require_room(
     worst = least.index(needed)
     raise InfeasibleError(
         f"the smallest option needs {needed} bytes per core, {resident[worst]} of "
-        f"them activations held for later operators; {available} are usable",
+        f"them activations held for later operators; "
+        f"{available}{in_kib(available)} are usable",
         code="sram-too-small",
         where=f"operator {graph.operators[worst].name}",
         hint=f"the smallest usable SRAM that works is {needed} bytes, "
