@@ -8,12 +8,12 @@ from types import MappingProxyType
 from typing import Any
 
 from elkhound.model.errors import BadInputError
-from elkhound.model.graph import Home
+from elkhound.model.graph import Graph, Home
 from elkhound.model.onnx_import.choices import Choices
 from elkhound.model.onnx_import.homes import choose_homes
 from elkhound.model.onnx_import.layers import with_layers
 from elkhound.model.onnx_import.lower import lower_graph
-from elkhound.model.onnx_import.lower.operand import is_view
+from elkhound.model.onnx_import.lower.operand import is_view, operands
 from elkhound.model.onnx_import.order import (
     live,
     named,
@@ -138,9 +138,28 @@ def _planned(
             *source.warnings,
             *resolved.notes,
             *_about_unknown(resolved.unknown, decided.unknown),
+            *_unplanned(graph, computed, values, source),
             *([left_out] if dead else []),
         ),
     )
+
+
+def _unplanned(
+    graph: Graph, nodes: Sequence[Node], values: Mapping[str, Value], source: Source
+) -> list[str]:
+    """Warn of optional outputs (indices, masks, statistics) that no operator writes."""
+    seen = operands(nodes, values)
+    there = {operator.einsum.output.tensor for operator in graph.operators}
+    there.update(value.name for value in source.inputs)
+    there.update(name for name, value in values.items() if value.constant)
+    there.update(
+        n for node in nodes if node.op == "elkhound::Free" for n in node.outputs
+    )
+    return [
+        f"graph output {name} is an optional one that is not planned"
+        for name in source.outputs
+        if name not in seen or seen[name].root not in there
+    ]
 
 
 def _about_unknown(found: Mapping[str, int], unknown: Unknown) -> list[str]:

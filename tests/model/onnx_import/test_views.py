@@ -152,6 +152,14 @@ def test_an_optional_output_that_is_not_computed_cannot_be_read(files: Any) -> N
     assert e.value.code == "unsupported-output"
 
 
+def test_an_optional_output_that_leaves_the_graph_is_a_warning(files: Any) -> None:
+    nodes = [node("MaxPool", ["x"], ["y", "where"], kernel_shape=[2])]
+    report = files.read(nodes, {"x": (1, 2, 8)}, ["y", "where"])
+    assert report.graph.outputs == ("y",)
+    said = [w for w in report.warnings if "graph output where" in w]
+    assert len(said) == 1
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
