@@ -145,7 +145,7 @@ def test_search_agrees_with_cp_sat_on_tight_problems() -> None:
 
 @pytest.mark.slow
 def test_search_agrees_with_cp_sat_on_thousands_of_tight_problems() -> None:
-    counts = agree(range(1000, 2000))
+    counts = agree(range(1000, 3000))
     assert counts["infeasible"] >= 20
 
 
