@@ -12,7 +12,6 @@ from elkhound.experiments.cli import options
 from elkhound.experiments.cli.comparing import configuration_of, run_comparison
 from elkhound.experiments.source import ModelFlags
 
-
 _PLANNING = (
     "methods", "time_limit", "gap", "seed", "workers", "prove", "run_dir", "no_plots",
     "contention", "max_outstanding",

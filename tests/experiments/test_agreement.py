@@ -17,6 +17,7 @@ METHODS = (
     "elk-dyn",
     "elk-dyn:allocator=delta-hull-fill",
     "elk-dyn:allocator=knapsack-dp",
+    "elk-full",
     "ideal",
     "brute-force",
     "cp-sat",
