@@ -10,6 +10,8 @@ from elkhound.model.fusion.workload import FusionWorkload
 
 # name -> heads; per-head width, model width and feed-forward width (Brown et al. 2020)
 _GPT_3 = {"gpt-3-6.7b": (32, 128, 4096, 16384), "gpt-3-175b": (96, 128, 12288, 49152)}
+_LLAMA_3_8B = {"h": 8, "r": 4, **dict.fromkeys("ef", 128), "c": 14336}
+_LLAMA_3_8B_WIDTH = 4096  # of the model (Grattafiori et al. 2024, table 3)
 _CHAIN_WIDTHS = (16384, 16384, 4096, 4096)
 
 # name -> symbols with defaults
@@ -20,8 +22,9 @@ SYMBOLS: dict[str, dict[str, int]] = {
     "chain": {"einsums": 2, "bits": 8},
     **{
         name: {"batch": 1, "new_tokens": 256, "cached_tokens": 0, "bits": 16}
-        for name in _GPT_3
+        for name in (*_GPT_3, "llama-3-8b")
     },
+    "mobilenet-block": {"width": 56, "channels": 24, "expansion": 6, "bits": 8},
 }
 """Symbols of every built-in fusion workload, with their defaults."""
 
@@ -68,6 +71,10 @@ def fusion_workload(name: str, bind: Mapping[str, int] | None = None) -> FusionW
         return three_matmuls(**values)
     if name == "chain":
         return chain(**values)
+    if name == "llama-3-8b":
+        return llama_3_layer(**values)
+    if name == "mobilenet-block":
+        return mobilenet_block(**values)
     return gpt_3_layer(name, **values)
 
 
@@ -137,6 +144,74 @@ def gpt_3_layer(
     )
     weights = ("WV", "WK", "WQ", "WZ", "WFFA", "WFFB")[2 * decode :]
     return _workload(name, equations, sizes, bits, weights)
+
+
+def llama_3_layer(
+    batch: int, new_tokens: int, cached_tokens: int = 0, bits: int = 16
+) -> FusionWorkload:
+    """Return one layer of Llama 3 8B, with the einsums that GPT-3's layer has.
+
+    Norms, rotary embedding, residuals and the activation inside the gate are left out,
+    as there. Head h is one of keys and values, r one of its four query heads.
+    """
+    decode = cached_tokens > 0
+    sizes = {
+        "b": batch,
+        "m": new_tokens,
+        "p": cached_tokens if decode else new_tokens,
+        **_LLAMA_3_8B,
+        **dict.fromkeys("dgj", _LLAMA_3_8B_WIDTH),
+    }
+    projections = (
+        "V[b,m,h,e] = I[b,m,d] * WV[d,h,e]",
+        "K[b,m,h,e] = I[b,m,d] * WK[d,h,e]",
+    )
+    equations = (
+        "I[b,m,d] = copy I_in[b,m,d]",
+        *(() if decode else projections),
+        "Q[b,m,h,r,e] = I[b,m,d] * WQ[d,h,r,e]",
+        "QK[b,m,p,h,r] = Q[b,m,h,r,e] * K[b,p,h,e]",
+        "QK_softmax[b,m,p,h,r] = QK[b,m,p,h,r]",
+        "AV[b,m,h,r,f] = QK_softmax[b,m,p,h,r] * V[b,p,h,f]",
+        "Z[b,m,g] = AV[b,m,h,r,f] * WZ[h,r,f,g]",
+        "Gate[b,m,c] = Z[b,m,g] * WGate[g,c]",
+        "Up[b,m,c] = Z[b,m,g] * WUp[g,c]",
+        "Gated[b,m,c] = Up[b,m,c] * Gate[b,m,c]",
+        "Down[b,m,j] = Gated[b,m,c] * WDown[c,j]",
+    )
+    weights = ("WV", "WK", "WQ", "WZ", "WGate", "WUp", "WDown")[2 * decode :]
+    return _workload("llama-3-8b", equations, sizes, bits, weights)
+
+
+def mobilenet_block(
+    width: int, channels: int, expansion: int, bits: int = 8
+) -> FusionWorkload:
+    """Return an inverted residual block: expand, 3 × 3 depthwise, project.
+
+    Parameters
+    ----------
+    width : int
+        Rows p and columns q of the block's output; the expanded image has two more of
+        each, x and y, its border included.
+    channels, expansion : int
+        Channels in and out, and how many times as many lie between.
+    bits : int
+        Per value.
+    """
+    sizes = {
+        **dict.fromkeys("xy", width + 2),
+        **dict.fromkeys("pq", width),
+        **dict.fromkeys("rs", 3),
+        **dict.fromkeys("io", channels),
+        "c": channels * expansion,
+    }
+    equations = (
+        "Expanded[x,y,c] = Image[x,y,i] * WExpand[i,c]",
+        "Filtered[p,q,c] = Expanded[p+r,q+s,c] * WFilter[r,s,c]",
+        "Projected[p,q,o] = Filtered[p,q,c] * WProject[c,o]",
+    )
+    weights = ("WExpand", "WFilter", "WProject")
+    return _workload("mobilenet-block", equations, sizes, bits, weights)
 
 
 def _matmul_equations(count: int, first: int) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
 """Bits that a mapping reserves in each memory: the most that is live at once.
 
-A storage node sinks through loops that index its tensor and follow it directly; a
-backing store stays. A node with no loop between it and the split is live from its first
-to its last user; a node above a shared loop is live in all branches under that loop.
-Memories that stand several times are counted per unit.
+A storage node sinks through loops that index its tensor and follow it directly, except
+where tiles overlap (a halo is held whole and fetched once). A backing store stays.
+A node with no loop between it and the split is live from its first to its last user; a
+node above a shared loop is live in all branches under that loop. Memories that stand
+several times are counted per unit.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from elkhound.model.fusion.mapping import Loop, LoopTree, Node, Split, Store, computed
 from elkhound.model.fusion.nest import Nest, nests, without_null_loops
 from elkhound.model.fusion.workload import FusionWorkload
+from elkhound.model.graph import Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def _collect(
         user = next(e for e in computed(nodes) if e in workload.users(tensor))
         nest, access = nest_of[user], workload.einsum(user).access(tensor)
         backing = nest.holders(tensor)[0] == len(above) + index
-        end = index + 1 if backing else _sunk(nodes, index, user, access.dimensions)
+        end = index + 1 if backing else _sunk(nodes, index, user, _apart(access))
         elements = access.elements(nest.tile(len(above) + end))
         live = _live(workload, nodes[end:], tensor)
         if backing and tensor in workload.persistent:
@@ -80,14 +82,18 @@ def _collect(
         found.append(Reservation(node.memory, tensor, elements * bits[tensor], live))
 
 
-def _sunk(
-    nodes: tuple[Node, ...], index: int, user: str, dimensions: frozenset[str]
-) -> int:
-    """Return the position that a storage node sinks to, past loops that index T."""
+def _sunk(nodes: tuple[Node, ...], index: int, user: str, apart: frozenset[str]) -> int:
+    """Return the position that a storage node sinks to, past loops that part T."""
     end = index + 1
-    while isinstance(loop := nodes[end], Loop) and loop.rank_of(user) in dimensions:
+    while isinstance(loop := nodes[end], Loop) and loop.rank_of(user) in apart:
         end += 1
     return end
+
+
+def _apart(access: Access) -> frozenset[str]:
+    """Return the rank variables whose tiles of a tensor neither overlap nor gap."""
+    plain = (axis.terms for axis in access.axes if len(axis.terms) == 1)
+    return frozenset(name for ((name, coefficient),) in plain if coefficient == 1)
 
 
 def _live(

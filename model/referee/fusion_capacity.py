@@ -89,10 +89,14 @@ class _Need:
     def _sinks(
         self, store: Store, loop: Loop, names: tuple[str, ...], stored: list[str]
     ) -> bool:
-        """Whether a tile may as well be held inside the loop: not a backing store's."""
+        """Whether a tile may as well be held inside the loop.
+
+        Not a backing store's, and only if the loop cuts an axis on its own.
+        """
         user = self._users(store.tensor, names)[0]
-        dimensions = self.workload.einsum(user).access(store.tensor).dimensions
-        return stored.count(store.tensor) > 1 and loop.rank_of(user) in dimensions
+        access = self.workload.einsum(user).access(store.tensor)
+        cut = ((loop.rank_of(user), 1),)
+        return stored.count(store.tensor) > 1 and cut in [a.terms for a in access.axes]
 
     def _landed(
         self,

@@ -102,6 +102,23 @@ def test_the_referee_agrees_on_halos(data: st.DataObject) -> None:
     assert verdict.peak_bits == {"Buffer": 0, "Local": 0} | cost.occupancy_bits
 
 
+def test_an_image_is_held_whole_where_its_tiles_overlap() -> None:
+    # I[2x+r, c] of 11 × 2 values of 3 bits: it sinks through c, not through x and r
+    text = (
+        "[Main] stores I, W, O\n[Buffer] stores I\nfor {} tile=1\nfor {} tile=1\n"
+        "for r tile=1\nfor n tile=1\ncompute O on MAC\n"
+    )
+    accelerator = spread(multicast=False, reduction=False)
+    for order, values in ((("c", "x"), 11), (("x", "c"), 22)):
+        tree = parse_mapping(text.format(*order))
+        cost = cost_of(accelerator, ONE_CONVOLUTION, tree)
+        assert cost.occupancy_bits["Buffer"] == values * 3
+        verdict = judge_fusion(accelerator, ONE_CONVOLUTION, tree)
+        assert verdict.peak_bits["Buffer"] == values * 3
+        counts = counted(accelerator, ONE_CONVOLUTION, tree)
+        assert counts["Main", "I", "read"] == 22 * 3  # every value once
+
+
 def spread(multicast: bool, reduction: bool) -> Accelerator:
     """Two levels with four MACs under the buffer."""
     fan_out = FanOut("MAC", "X", 4, multicast, reduction)

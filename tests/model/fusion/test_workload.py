@@ -133,6 +133,25 @@ def test_a_decode_step_reads_cached_keys_and_values() -> None:
     assert not {"K", "V"} & layer.intermediates
 
 
+def test_a_llama_3_layer_shares_keys_among_query_heads() -> None:
+    layer = fusion_workload("llama-3-8b", {"batch": 2, "new_tokens": 8})
+    assert layer.elements("K") == 2 * 8 * 8 * 128
+    assert layer.elements("Q") == 4 * layer.elements("K")
+    # 218.1 million weights: 2 · 4096·1024 + 2 · 4096² + 3 · 4096·14336
+    weights = sum(layer.elements(tensor) for tensor in layer.persistent)
+    assert weights == 2 * 4096 * 1024 + 2 * 4096**2 + 3 * 4096 * 14336
+
+
+def test_a_mobilenet_block_hands_its_halo_over() -> None:
+    block = fusion_workload("mobilenet-block")
+    # 58 × 58 positions for 56 × 56 outputs of 3 × 3 taps, 144 channels
+    assert block.elements("Expanded") == 58 * 58 * 144
+    filtered = block.einsum("Filtered").access("Expanded")
+    # a tile of 14 × 56 outputs needs 16 × 58 positions
+    tile = {**block.size, "p": 14}
+    assert filtered.elements(tile) == 16 * 58 * 144
+
+
 @pytest.mark.parametrize(
     ("name", "bind", "message"),
     [
