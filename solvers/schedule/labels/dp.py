@@ -41,6 +41,7 @@ from elkhound.solvers.schedule.labels.search import (
     Search,
     Trim,
 )
+from elkhound.solvers.schedule.labels.stage import MASK_BITS
 from elkhound.solvers.schedule.labels.window import WindowSearch
 from elkhound.solvers.schedule.reduce import reduce
 from elkhound.solvers.schedule.report import report
@@ -48,15 +49,18 @@ from elkhound.solvers.schedule.report import report
 IDENTITY = OrderClass.identity()
 
 
-FEW_CLASSES = 8  # up to here nothing is thinned
+FEW_CLASSES = 8  # up to here the last round is exact
+MEMORY_BYTES = 2 << 30  # where the caller sets no limit
+FINEST = 1 << 62
 
 # Beam, labels kept by a bound pass, and tolerances as parts of the SRAM and of an
 # operator's mean share of the makespan.
 ROUNDS = (
     (50, 3_000, 256, 200),
-    (300, 10_000, 1024, 400),
-    (1_000, 30_000, 4096, 800),
-    (3_000, 300_000, 4096, 1600),
+    (300, 400_000, 256, 200),
+    (300, 200_000, 1024, 400),
+    (1_000, 200_000, 4096, 1600),
+    (1_000, 200_000, FINEST, FINEST),
 )
 
 
@@ -145,11 +149,14 @@ class _Run:
         left = self.reduced.problem
         share = self.bound.value // max(1, len(left.streaming))
         few = most_classes(left) <= FEW_CLASSES
+        exact = exact_classes(left).operators
+        small = few and sum((len(c) - 1).bit_length() for c in exact) <= MASK_BITS
         for beam, most, part_of_sram, part_of_share in ROUNDS:
             sizes = Thinning(
                 self.problem.sram_bytes // part_of_sram, share // part_of_share
             )
-            yield Level(None if few else sizes, beam, most)
+            last = part_of_sram == FINEST
+            yield Level(None if small or (few and last) else sizes, beam, most)
 
     def _round(self, level: Level) -> None:
         self.rounds += 1
@@ -196,7 +203,7 @@ class _Run:
     def _budget(self) -> Budget:
         labels = self.limits.deterministic_work
         left = None if labels is None else labels - self.labels
-        return Budget(left, self.limits.memory_bytes)
+        return Budget(left, self.limits.memory_bytes or MEMORY_BYTES)
 
     @property
     def exhausted(self) -> bool:

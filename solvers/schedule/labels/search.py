@@ -17,7 +17,7 @@ from elkhound.solvers.schedule.labels.tables import tables
 
 IntArray = npt.NDArray[np.int64]
 
-BYTES_OF_LABEL = 500  # with the copies that a stage makes of it
+BYTES_OF_LABEL = 1500  # with the copies that a stage makes of it
 
 
 class Trim(Protocol):

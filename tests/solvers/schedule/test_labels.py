@@ -66,7 +66,7 @@ def search(
     ).run()
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(instance=small_problems())
 def test_every_window_is_solved_as_by_brute_force_and_wider_ones_are_no_worse(
     instance: ScheduleProblem,
@@ -85,7 +85,7 @@ def test_every_window_is_solved_as_by_brute_force_and_wider_ones_are_no_worse(
     assert before == LabelDp(OrderClass.free()).solve(instance, LIMITS).objective
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(instance=small_problems(), most=st.integers(1, 4), window=st.integers(0, 4))
 def test_letting_labels_of_a_window_go_keeps_a_bound(
     instance: ScheduleProblem, most: int, window: int
@@ -111,7 +111,7 @@ def test_letting_labels_of_a_window_go_keeps_a_bound(
     assert found.bound <= least
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(instance=small_problems())
 def test_a_pass_below_the_optimum_is_empty_and_one_above_it_finds_it(
     instance: ScheduleProblem,
@@ -130,7 +130,7 @@ def test_a_pass_below_the_optimum_is_empty_and_one_above_it_finds_it(
     assert realise(left, classes, found.choice).value == least
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(
     instance=small_problems(),
     bytes_=st.sampled_from([0, 1, 3, 12]),
@@ -156,7 +156,7 @@ def test_classes_rounded_up_are_never_below_the_optimum_and_down_never_above(
     assert below.bound == below.value <= least
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(instance=small_problems(), most=st.integers(1, 4))
 def test_letting_labels_go_keeps_a_bound_and_a_beam_keeps_a_plan(
     instance: ScheduleProblem, most: int
@@ -175,7 +175,7 @@ def test_letting_labels_go_keeps_a_bound_and_a_beam_keeps_a_plan(
         assert judge(left, plan.plan).objective == plan.value == beam.value >= least
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(instance=small_problems(), labels=st.integers(0, 12))
 def test_a_pass_that_runs_out_of_labels_keeps_its_bound(
     instance: ScheduleProblem, labels: int
@@ -189,7 +189,7 @@ def test_a_pass_that_runs_out_of_labels_keeps_its_bound(
     assert found.bound <= least
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(instance=small_problems())
 def test_preloads_that_no_mask_can_hold_lower_the_bound(
     instance: ScheduleProblem,
@@ -205,7 +205,7 @@ def test_preloads_that_no_mask_can_hold_lower_the_bound(
     assert found.value is None or found.value >= least
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(instance=small_problems())
 def test_completion_of_the_empty_schedule_bounds_the_optimum(
     instance: ScheduleProblem,
