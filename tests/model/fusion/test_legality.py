@@ -1,9 +1,17 @@
 from __future__ import annotations
 
 import pytest
+from oracles.fusion_trees import workload_of
+from oracles.random_looptrees import random_mapping
 
 from elkhound.model.errors import BadInputError
-from elkhound.model.fusion import cost_of, parse_mapping
+from elkhound.model.fusion import (
+    Accelerator,
+    Compute,
+    Memory,
+    cost_of,
+    parse_mapping,
+)
 from elkhound.model.fusion.catalogue import fusion_workload
 from elkhound.model.io import load_accelerator
 from elkhound.model.referee import judge_fusion
@@ -133,6 +141,73 @@ Sequential
         "its first"
     )
     assert violations == ("tensor Y: its producer and consumers share no store",)
+
+
+def test_random_mappings_are_judged_alike() -> None:
+    accelerator = Accelerator(
+        "two",
+        (Memory("Main", None, 64, 128, 3.0), Memory("Buffer", None, 8, 16, None, 5, 2)),
+        (Compute("MAC", 1, 2),),
+    )
+    legal = 0
+    for seed in range(2000):
+        workload, tree = random_mapping(seed)
+        verdict = judge_fusion(accelerator, workload, tree)
+        if verdict.violations:
+            with pytest.raises(BadInputError):
+                cost_of(accelerator, workload, tree)
+            continue
+        legal += 1
+        cost = cost_of(accelerator, workload, tree)
+        assert verdict.energy == pytest.approx(cost.energy, rel=1e-12)
+        assert verdict.latency == pytest.approx(cost.latency, rel=1e-12)
+        held = {memory: bits for memory, bits in verdict.peak_bits.items() if bits}
+        assert held == cost.occupancy_bits
+    assert legal >= 50
+
+
+ATTENTION = """\
+[Main] stores I, WK, Q, QK
+for m tile=2, p in QK
+[Buffer] stores K
+Sequential
+  Nested
+    for m tile=1
+    for e tile=1
+    for d tile=1
+    compute K on MAC
+  Nested
+    for m tile=1
+    for p tile=1
+    for e tile=1
+    compute QK on MAC
+"""
+
+
+def test_a_consumer_may_loop_over_the_shared_rank_by_another_name() -> None:
+    # K's token is m for its producer and p for QK, whose own m is the query's token
+    workload = workload_of(
+        {"m": 6, "p": 6, "e": 3, "d": 2},
+        "K[m,e] = I[m,d] * WK[d,e]",
+        "QK[m,p] = Q[m,e] * K[p,e]",
+    )
+    accelerator = Accelerator(
+        "two",
+        (Memory("Main", None, 100, 100), Memory("Buffer", None, 1, 1)),
+        (Compute("MAC", 1, 1),),
+    )
+    tree = parse_mapping(ATTENTION)
+    cost = cost_of(accelerator, workload, tree)
+    assert (
+        cost.occupancy_bits["Buffer"] == 2 * 3 * 7
+    )  # two tokens of three 7-bit values
+    verdict = judge_fusion(accelerator, workload, tree)
+    assert verdict.violations == ()
+    assert verdict.energy == pytest.approx(cost.energy)
+    plain = parse_mapping(ATTENTION.replace(", p in QK", ""))
+    with pytest.raises(BadInputError, match="loop over m stands above the backing"):
+        cost_of(accelerator, workload, plain)
+    assert judge_fusion(accelerator, workload, plain).violations
 
 
 def test_producers_run_before_their_consumers() -> None:
