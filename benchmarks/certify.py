@@ -1,6 +1,7 @@
 """Certified gaps of whole models: plan, bound and thinning error by SRAM and HBM.
 
     python benchmarks/certify.py [WORKLOAD …] [seconds=60] [batch=32] [seq=2048]
+                                 [sram=1,1/2,3/8,3/10,1/4] [hbm=1,1/2,3/2,2]
 
 Without workloads: the four of docs/certificates.md. Prints a Markdown table. `dp`
 starts from the better of Basic and Static, whose time is not counted.
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -27,8 +27,8 @@ from elkhound.solvers.schedule.labels.dp import LabelDp
 
 WORKLOADS = ("llama-2-13b", "llama-2-70b", "gemma-2-27b", "opt-30b")
 CHIP = "ipu-pod4-hbm"
-SRAM = [Fraction(1), Fraction(1, 2), Fraction(3, 8), Fraction(3, 10), Fraction(1, 4)]
-HBM = [Fraction(1), Fraction(1, 2), Fraction(3, 2), Fraction(2)]
+SRAM = "1,1/2,3/8,3/10,1/4"
+HBM = "1,1/2,3/2,2"
 HEADING = (
     "model | SRAM × | HBM × | static | plan | bound | kind | gap | thinning error | "
     "labels | CPU s"
@@ -53,20 +53,20 @@ class Case:
 def main(arguments: list[str]) -> None:
     given = dict(a.split("=") for a in arguments if "=" in a)
     seconds = float(given.pop("seconds", "60"))
+    srams = [Fraction(x) for x in given.pop("sram", SRAM).split(",")]
+    hbms = [Fraction(x) for x in given.pop("hbm", HBM).split(",")]
     bind = {"batch": 32, "seq": 2048} | {key: int(v) for key, v in given.items()}
     workloads = [a for a in arguments if "=" not in a] or list(WORKLOADS)
     print(f"{HEADING}\n{' | '.join(['---'] * HEADING.count('|'))} | ---")
-    for case in cases(workloads, bind):
+    for case in (
+        Case(workload, sram, hbm, bind)
+        for workload in workloads
+        for hbm in hbms
+        for sram in srams
+    ):
         print(row(case, seconds), flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"\npeak memory {peak} MiB", flush=True)
-
-
-def cases(workloads: list[str], bind: dict[str, int]) -> Iterator[Case]:
-    for workload in workloads:
-        for hbm in HBM:
-            for sram in SRAM:
-                yield Case(workload, sram, hbm, bind)
 
 
 def scaled(chip: Chip, sram: Fraction, hbm: Fraction) -> Chip:
