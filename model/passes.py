@@ -50,6 +50,7 @@ LAYER_NORM_PASSES = (
 LAYER_NORM_ROUNDS = 2
 
 RELU_PASSES = (Pass.UNARY,)
+TANH_PASSES = (Pass.UNARY,)
 SILU_PASSES = (Pass.UNARY, Pass.ELEMENTWISE)  # sigmoid, · x
 SWIGLU_PASSES = (*SILU_PASSES, Pass.ELEMENTWISE)  # · up
 GELU_PASSES = (Pass.UNARY, Pass.ELEMENTWISE)  # erf or tanh of a polynomial, · x

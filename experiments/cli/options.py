@@ -180,22 +180,26 @@ def _together(function: Function, *flags: Callable[[Any], Any]) -> Function:
     return wrapped  # type: ignore[no-any-return]
 
 
+bind_flag = click.option(
+    "--bind",
+    type=Bindings(),
+    multiple=True,
+    callback=merged,
+    help="Values of the model's symbols; may be repeated.",
+)
+phase_flag = click.option(
+    "--phase",
+    metavar="NAME",
+    help="Phase of a built-in workload.  [default: its first]",
+)
+
+
 def graph_flags(function: Function) -> Function:
     """Add the flags that say how a model is read."""
     return _together(
         function,
-        click.option(
-            "--bind",
-            type=Bindings(),
-            multiple=True,
-            callback=merged,
-            help="Values of the model's symbols; may be repeated.",
-        ),
-        click.option(
-            "--phase",
-            metavar="NAME",
-            help="Phase of a built-in workload.  [default: its first]",
-        ),
+        bind_flag,
+        phase_flag,
         click.option(
             "--weight",
             "weights",

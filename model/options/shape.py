@@ -91,6 +91,7 @@ def canonical(graph: Graph, operator: Operator) -> tuple[Shape, Names]:
         for name in group:
             size *= sizes[name]
         dimensions.append(Dimension(str(i), size))
+    rows = tuple(number[name] for name in einsum.row_dimensions if name in number)
     tensors = graph.tensor
     output = tensors[einsum.output.tensor]
     shape = Shape(
@@ -101,10 +102,8 @@ def canonical(graph: Graph, operator: Operator) -> tuple[Shape, Names]:
             ),
             output=_renumbered(einsum.output, "output", number),
             passes=einsum.passes,
-            row_dimensions=tuple(
-                number[name] for name in einsum.row_dimensions if name in number
-            ),
-            statistics_rounds=einsum.statistics_rounds,
+            row_dimensions=rows,
+            statistics_rounds=einsum.statistics_rounds if rows else 0,
         ),
         input_bits=tuple(tensors[access.tensor].dtype.bits for access in inputs),
         streamed=tuple(tensors[access.tensor].home is Home.HBM for access in inputs),

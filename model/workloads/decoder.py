@@ -20,6 +20,7 @@ from elkhound.model.passes import (
     ROPE_PASSES,
     SOFTMAX_PASSES,
     SOFTMAX_ROUNDS,
+    TANH_PASSES,
 )
 from elkhound.model.units import ceil_div
 from elkhound.model.workloads.builder import WHOLE, GraphBuilder, access
@@ -213,14 +214,15 @@ class DecoderParts:
         else:
             name = build.streamed("head.weight", model.hidden, columns)
             weight = access(name, "k", "n")
-        return build.operator(
+        logits = build.operator(
             "head",
             OperatorKind.MATMUL,
             sizes,
             (access(normed, "m", "k"), weight),
             ("m", "n"),
-            (*MATMUL_PASSES, *self._capping()),
+            MATMUL_PASSES,
         )
+        return self.cap("head_cap", logits, {"m": self.rows, "n": columns})
 
     def project(self, name: str, x: str, k: int, n: int) -> str:
         """Append a projection from width k to width n."""
@@ -281,13 +283,14 @@ class DecoderParts:
             (*rows, "n"),
             MATMUL_PASSES,
         )
+        scores = self.cap("scores_cap", scores, {**rows, "n": length})
         weights = build.operator(
             "softmax",
             OperatorKind.SOFTMAX,
             {**rows, "n": length},
             (access(scores, *rows, "n"),),
             (*rows, "n"),
-            (*self._capping(), *SOFTMAX_PASSES),
+            SOFTMAX_PASSES,
             rows=("n",),
             rounds=SOFTMAX_ROUNDS,
         )
@@ -298,6 +301,15 @@ class DecoderParts:
             (access(weights, *rows, "k"), values),
             ("b", *self.new, "h", "m", "n"),
             MATMUL_PASSES,
+        )
+
+    def cap(self, name: str, x: str, sizes: dict[str, int]) -> str:
+        """Append c · tanh(x / c) where the model caps."""
+        if not self.model.soft_capping:
+            return x
+        inputs = (access(x, *sizes),)
+        return self.build.operator(
+            name, OperatorKind.ACTIVATION, sizes, inputs, tuple(sizes), TANH_PASSES
         )
 
     def _attended_kv(self, k: str, v: str) -> tuple[Access, Access]:
@@ -318,9 +330,6 @@ class DecoderParts:
         if window is None or (self.build.layer or 0) % 2:
             return self.cached
         return min(self.cached, window)
-
-    def _capping(self) -> tuple[Pass, ...]:
-        return (Pass.UNARY,) if self.model.soft_capping else ()
 
     def _embedding(self) -> str:
         model = self.model

@@ -35,8 +35,6 @@ from elkhound.model.workloads.builder import GraphBuilder, access
 from elkhound.model.workloads.catalogue import Transformer
 from elkhound.model.workloads.decoder import DecoderParts
 
-# · derivative of tanh from its result: 1 − y², · gradient.
-CAPPING_GRADIENT_PASSES = (Pass.UNARY, Pass.ELEMENTWISE)
 # y · gradient, row sum, gradient − sum, · y.
 SOFTMAX_GRADIENT_PASSES = (
     Pass.ELEMENTWISE,
@@ -150,29 +148,11 @@ class _Backward:
         """Append dA = dO · B and dB = dO · A, over the same dimensions, and Σ dO."""
         einsum = operator.einsum
         grad = self.of_output(operator)
-        if Pass.UNARY in einsum.passes:
-            grad = self.uncapped(operator, grad)
         left, right, *bias = einsum.inputs
         for target, other in ((left, right), (right, left)):
             self.add(operator, operator.kind, (grad, other), target, MATMUL_PASSES)
         for vector in bias:
             self.add(operator, OperatorKind.REDUCE, (grad,), vector, (Pass.REDUCE,))
-
-    def uncapped(self, operator: Operator, grad: Access) -> Access:
-        """Append the gradient before the soft cap of an operator's output."""
-        output = operator.einsum.output
-        name = f"{operator.name}.uncapped_gradient"
-        self.build.resident(name, *self.build.tensor(output.tensor).shape)
-        target = Access(name, output.axes)
-        self.emit(
-            name,
-            OperatorKind.ELEMENTWISE,
-            operator,
-            (grad, output),
-            target,
-            CAPPING_GRADIENT_PASSES,
-        )
-        return target
 
     def sum(self, operator: Operator) -> None:
         """Pass the gradient on to every addend; one read by all rows sums them."""
@@ -221,13 +201,10 @@ class _Backward:
         self.add(operator, operator.kind, (gate, grad), up, operator.einsum.passes)
 
     def softmax(self, operator: Operator) -> None:
-        """Append y · (dO − Σ y · dO), then through a soft cap of the scores."""
+        """Append y · (dO − Σ y · dO)."""
         einsum = operator.einsum
-        passes: tuple[Pass, ...] = SOFTMAX_GRADIENT_PASSES
-        inputs: tuple[Access, ...] = (einsum.output, self.of_output(operator))
-        if einsum.passes[0] is Pass.UNARY:
-            passes = (*passes, *CAPPING_GRADIENT_PASSES)
-            inputs = (*inputs, *einsum.inputs)
+        inputs = (einsum.output, self.of_output(operator))
+        passes = SOFTMAX_GRADIENT_PASSES
         self.add(operator, operator.kind, inputs, einsum.inputs[0], passes, rows=True)
 
     def rotation(self, operator: Operator) -> None:

@@ -214,6 +214,22 @@ def test_lists_can_be_read_by_people(say: Say) -> None:
     assert "llama-2-13b  decode, prefill, training\n" in say("workloads").out
 
 
+def test_an_exported_workload_can_be_imported(say: Say) -> None:
+    bind = ("--bind", "batch=1,seq=128,layers=1")
+    said = say("workloads", "export", "llama-2-7b", *bind, "--output", "llama.onnx")
+    assert (said.status, said.out) == (0, "wrote llama.onnx: 21 operators\n")
+    there, back = (
+        json.loads(say("import", *model, "--json").out)
+        for model in (("llama-2-7b", *bind), ("llama.onnx",))
+    )
+    for key in ("macs", "weight_bytes", "unsupported", "warnings"):
+        assert there[key] == back[key]
+    for key in ("kind", "macs", "weight_bytes", "streamed_bytes"):
+        assert [o[key] for o in there["operators"]] == [
+            o[key] for o in back["operators"]
+        ]
+
+
 def test_the_doctor_lets_every_solver_prove_something(say: Say) -> None:
     said = say("doctor", "--json")
     document = json.loads(said.out)

@@ -44,10 +44,30 @@ def expand(call: Call) -> tuple[Operator, ...]:
 
 
 def concat(call: Call) -> tuple[Operator, ...]:
-    """One copy per input, each into its part of the output; empty ones copy nothing."""
+    """One copy per input, each into its part of the output; empty ones copy nothing.
+
+    New K and V, stacked as [2, batch, …, width], are appended to a cache by one copy.
+    """
     present = [operand for operand in call.inputs if operand is not None]
     parts = [operand for operand in present if 0 not in operand.shape]
+    if len(parts) == 2 and _is_pair(call, parts):
+        return (_pair(call, parts),)
     return _parts(call, [(part, call.output) for part in parts])
+
+
+def _is_pair(call: Call, parts: list[Operand]) -> bool:
+    """Tell whether a Concat stacks two equal tensors of rank 3 or more in front."""
+    first, second = (part.shape for part in parts)
+    rank = len(first)
+    in_front = rank > 3 and call.node.integer("axis", 0) % rank == 0
+    return in_front and first == second and first[0] == 1
+
+
+def _pair(call: Call, parts: list[Operand]) -> Operator:
+    sizes, axes = grid(call.output.shape)
+    inputs = [part.access([UNINDEXED, *axes[1:]]) for part in parts]
+    written = call.output.access(axes)
+    return call.operator(OperatorKind.COPY, sizes, inputs, written, COPY_PASSES)
 
 
 def split(call: Call) -> tuple[Operator, ...]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from elkhound.model.graph import Operator, OperatorKind, Pass
-from elkhound.model.onnx_import.lower.operand import UNINDEXED, Call, grid
+from elkhound.model.onnx_import.lower.operand import (
+    UNINDEXED,
+    Call,
+    broadcast_access,
+    grid,
+)
 from elkhound.model.passes import (
     ADD_PASSES,
     LAYER_NORM_PASSES,
@@ -136,7 +141,7 @@ def _rowwise(
     whole = call.first
     sizes, axes = grid(whole.shape)
     weights = [
-        operand.access(axes[len(axes) - len(operand.shape) :])
+        broadcast_access(operand, axes)
         for operand in call.inputs[1:]
         if weighted and operand is not None and not operand.folded
     ]

@@ -355,6 +355,26 @@ def test_concat_copies_each_part_once(files: Any) -> None:
     assert {o.einsum.output.tensor for o in graph.operators} == {"y"}
 
 
+def test_new_k_and_v_are_stacked_by_one_copy(files: Any) -> None:
+    nodes = [node("Concat", ["k", "v"], ["kv"], axis=0)]
+    (append,) = files.read(
+        nodes, {"k": (1, 2, 3, 5), "v": (1, 2, 3, 5)}, "kv"
+    ).graph.operators
+    assert append.einsum.sizes == {"d0": 2, "d1": 2, "d2": 3, "d3": 5}
+    assert [a.tensor for a in append.einsum.inputs] == ["k", "v"]
+    assert all(a.elements(append.einsum.sizes) == 30 for a in append.einsum.inputs)
+
+
+def test_a_norm_may_have_a_scale_for_each_batch(files: Any) -> None:
+    nodes = [node("LayerNormalization", ["x", "scale"], ["y"], axis=-1)]
+    (norm,) = files.read(
+        nodes, {"x": (4, 3, 8), "scale": (4, 1, 8)}, "y"
+    ).graph.operators
+    scale = norm.einsum.inputs[1]
+    assert scale.dimensions == {"d0", "d2"}
+    assert scale.elements(norm.einsum.sizes) == 4 * 8
+
+
 def test_what_is_written_in_parts_is_held_from_its_first_part(files: Any) -> None:
     nodes = [
         node("Concat", ["x", "z", "u"], ["c"], axis=1),
