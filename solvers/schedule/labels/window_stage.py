@@ -133,14 +133,14 @@ class WindowStage:
     def need_own(self, labels: WindowLabels) -> WindowLabels:
         """Issue E_i's own preload where it is not issued yet: the last moment.
 
-        It is the first of its batch, since batches go in index order.
+        It is the first of its batch, since batches go in index order. Labels that
+        leave E_i too few bytes, whether it streams or not, end here.
         """
-        if not self.streams:
-            return labels
-        missing = labels.state[:, 0] == 0
-        bare = labels.take(missing)
-        issued = [self._issue(bare, 0, c) for c in range(len(self.own))]
-        labels = WindowLabels.join([labels.take(~missing), *issued])
+        if self.streams:
+            missing = labels.state[:, 0] == 0
+            bare = labels.take(missing)
+            issued = [self._issue(bare, 0, c) for c in range(len(self.own))]
+            labels = WindowLabels.join([labels.take(~missing), *issued])
         return labels.take(self._room(labels) >= 0)
 
     def issue(self, labels: WindowLabels, column: int) -> WindowLabels:

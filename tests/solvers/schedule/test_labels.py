@@ -85,6 +85,25 @@ def test_every_window_is_solved_as_by_brute_force_and_wider_ones_are_no_worse(
     assert before == LabelDp(OrderClass.free()).solve(instance, LIMITS).objective
 
 
+@pytest.mark.parametrize("rule", list(Contention))
+def test_what_waits_leaves_room_for_an_execute_that_streams_nothing(
+    rule: Contention,
+) -> None:
+    # E_1 takes 2 B beside 3 B resident: of 5 B, no byte may wait. The preload of 0 B,
+    # issued before E_0, ends the plan at 2 + 3 = 5. That of 1 B would end it there at
+    # 3 + 1 = 4, but has to be issued after E_1: 1 + 3 + 1 = 5.
+    instance = problem(
+        option(0, 0),
+        option(2, 0, t=1),
+        (option(0, 0, h=2, t=3), option(0, 1, h=3, t=1)),
+        sram_bytes=5,
+        resident_bytes=(0, 3, 0),
+        contention=rule,
+    )
+    found = LabelDp(OrderClass.free()).solve(instance, LIMITS)
+    assert (found.status, found.objective) == (Status.OPTIMAL, 5)
+
+
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(instance=small_problems(), most=st.integers(1, 4), window=st.integers(0, 4))
 def test_letting_labels_of_a_window_go_keeps_a_bound(
