@@ -149,9 +149,12 @@ class Named(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, tuple):
             return value
         name, _, chosen = (part.strip() for part in value.rpartition("="))
-        if not name or not chosen or (self.kind is int and not chosen.isdecimal()):
-            what = "a whole number" if self.kind is int else "then or else"
-            self.fail(f"{value!r} is not a node's name, = and {what}", param, ctx)
+        whole = chosen.isdecimal() and len(chosen) <= 16
+        if not name or not chosen or (self.kind is int and not whole):
+            what = "then or else"
+            if self.kind is int:
+                what = "a whole number of at most 16 digits"
+            self.fail(f"{value[:80]!r} is not a node's name, = and {what}", param, ctx)
         return name, self.kind(chosen)
 
 

@@ -101,6 +101,7 @@ def test_the_default_refuses_by_name(say: Say, model: str) -> None:
         pytest.param("--branch", "then", id="no-name"),
         pytest.param("--trip", "loop=many", id="no-number"),
         pytest.param("--trip", "=3", id="empty-name"),
+        pytest.param("--trip", "loop=" + "9" * 5000, id="too-many-digits"),
     ],
 )
 def test_a_choice_is_a_name_and_a_value(
