@@ -247,8 +247,14 @@ def test_exact_methods_agree_beyond_brute_force(
     first = solve(CpSat(order=order), problem)
     assert first.objective is not None
     assert_proved(first, problem, order, first.objective)
-    for other in (Milp(order=order), LabelDp(order=order)):
-        assert_proved(solve(other, problem), problem, order, first.objective)
+    assert_proved(solve(Milp(order=order), problem), problem, order, first.objective)
+    by_labels = solve(LabelDp(order=order), problem)
+    if order == IDENTITY or by_labels.status is Status.OPTIMAL:
+        assert_proved(by_labels, problem, order, first.objective)
+    else:  # in free order its labels may outgrow its memory: then it has proved less
+        assert by_labels.objective is not None
+        assert by_labels.bound is not None
+        assert by_labels.bound.value <= first.objective <= by_labels.objective
     if is_comparable(problem):
         by_time = interval_optimum(problem, identity=order == IDENTITY)
         assert by_time == first.objective
