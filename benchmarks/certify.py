@@ -86,7 +86,7 @@ def row(case: Case, seconds: float) -> str:
     try:
         problem = case.problem()
     except InfeasibleError:
-        return f"{name} | no operator may exceed the SRAM" + " | – " * 7
+        return f"{name} | no plan" + " | – " * 7
     limits: Limits[Schedule] = Limits(seconds=seconds, memory_bytes=2 << 30)
     static = Static().solve(problem, limits)
     start = warm_start(problem, limits)
