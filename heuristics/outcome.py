@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from elkhound.model.allocation import Allocation, AllocationProblem, total_cycles
@@ -24,27 +22,10 @@ from elkhound.model.result import (
     own_version,
 )
 from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.model.timing import fits, timeline
 
 Counts = Mapping[str, int | float | str]
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """Wall and CPU seconds since it was made."""
-
-    wall_start: float = field(default_factory=time.perf_counter)
-    cpu_start: float = field(default_factory=time.process_time)
-
-    @property
-    def wall_seconds(self) -> float:
-        """Seconds that passed."""
-        return time.perf_counter() - self.wall_start
-
-    @property
-    def cpu_seconds(self) -> float:
-        """Seconds this process worked."""
-        return time.process_time() - self.cpu_start
 
 
 def schedule_result(
@@ -52,7 +33,7 @@ def schedule_result(
     problem: ScheduleProblem,
     plan: Schedule | None,
     limits: Limits[Schedule],
-    clock: Clock,
+    clock: Stopwatch,
     statistics: Counts,
 ) -> Result[Schedule]:
     """Return the result of a heuristic that ended with this plan or without one.
@@ -101,7 +82,7 @@ def allocation_result(
     problem: AllocationProblem,
     plan: Allocation | None,
     limits: Limits[Allocation],
-    clock: Clock,
+    clock: Stopwatch,
     statistics: Counts,
 ) -> Result[Allocation]:
     """Return the result of an allocator that finds a plan whenever one exists."""
@@ -123,7 +104,7 @@ def placement_result(
     problem: PlacementProblem,
     plan: Placement,
     limits: Limits[Placement],
-    clock: Clock,
+    clock: Stopwatch,
 ) -> Result[Placement]:
     """Return the result of a heuristic that places everything, perhaps too high.
 

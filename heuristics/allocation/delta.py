@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 
-from elkhound.heuristics.outcome import Clock, allocation_result
+from elkhound.heuristics.outcome import allocation_result
 from elkhound.model.allocation import (
     Allocation,
     AllocationItem,
@@ -13,6 +13,7 @@ from elkhound.model.allocation import (
 )
 from elkhound.model.limits import Limits
 from elkhound.model.result import Result
+from elkhound.model.stopwatch import Stopwatch
 
 
 class DeltaEfficiency:
@@ -36,7 +37,7 @@ class DeltaEfficiency:
         self, problem: AllocationProblem, limits: Limits[Allocation]
     ) -> Result[Allocation]:
         """Return the greedy choice; INFEASIBLE if the smallest options do not fit."""
-        clock = Clock()
+        clock = Stopwatch()
         plan, steps = self._descend(problem)
         return allocation_result(
             self.name, problem, plan, limits, clock, {"steps": steps}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from elkhound.heuristics.allocation.delta import descend
-from elkhound.heuristics.outcome import Clock, allocation_result
+from elkhound.heuristics.outcome import allocation_result
 from elkhound.model.allocation import (
     Allocation,
     AllocationItem,
@@ -12,6 +12,7 @@ from elkhound.model.allocation import (
 )
 from elkhound.model.limits import Limits
 from elkhound.model.result import Result
+from elkhound.model.stopwatch import Stopwatch
 
 
 class DeltaHullFill:
@@ -34,7 +35,7 @@ class DeltaHullFill:
         self, problem: AllocationProblem, limits: Limits[Allocation]
     ) -> Result[Allocation]:
         """Return the choice; INFEASIBLE if the smallest options do not fit."""
-        clock = Clock()
+        clock = Stopwatch()
         plan, steps, upgrades = self._choose(problem)
         statistics = {"steps": steps, "upgrades": upgrades}
         return allocation_result(self.name, problem, plan, limits, clock, statistics)

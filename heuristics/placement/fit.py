@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 
-from elkhound.heuristics.outcome import Clock, placement_result
+from elkhound.heuristics.outcome import placement_result
 from elkhound.model.limits import Limits
 from elkhound.model.placement import (
     Buffer,
@@ -14,6 +14,7 @@ from elkhound.model.placement import (
     height_bytes,
 )
 from elkhound.model.result import Result
+from elkhound.model.stopwatch import Stopwatch
 
 SortKey = Callable[[Buffer], tuple[int, ...]]
 Gap = tuple[int, int]  # lowest free byte, first byte that is not
@@ -50,7 +51,7 @@ class _Fit(ABC):
         self, problem: PlacementProblem, limits: Limits[Placement]
     ) -> Result[Placement]:
         """Return the placement; UNKNOWN where it is higher than the capacity."""
-        clock = Clock()
+        clock = Stopwatch()
         plan = self.place(problem)
         return placement_result(self.name, problem, plan, limits, clock)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from elkhound.heuristics.outcome import Clock, schedule_result
+from elkhound.heuristics.outcome import schedule_result
 from elkhound.heuristics.schedule.shapes import fastest_first, shape_numbers
 from elkhound.model.limits import Limits
 from elkhound.model.result import Result
 from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.model.stopwatch import Stopwatch
 
 
 class Basic:
@@ -24,7 +25,7 @@ class Basic:
         self, problem: ScheduleProblem, limits: Limits[Schedule]
     ) -> Result[Schedule]:
         """Return the one plan of this rule; it exists if any plan does."""
-        clock = Clock()
+        clock = Stopwatch()
         plan = _plan(problem) if problem.misfit is None else None
         postponed = 0
         if plan is not None:

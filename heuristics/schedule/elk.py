@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elkhound.heuristics.outcome import Clock, schedule_result
+from elkhound.heuristics.outcome import schedule_result
 from elkhound.heuristics.schedule.inductive import Induction
 from elkhound.heuristics.schedule.preload_order import OrderSearch
 from elkhound.heuristics.schedule.shares import Shares
@@ -10,6 +10,7 @@ from elkhound.model.allocation import Allocator
 from elkhound.model.limits import Limits
 from elkhound.model.result import Result
 from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.model.stopwatch import Stopwatch
 
 
 class ElkDyn:
@@ -33,7 +34,7 @@ class ElkDyn:
         `deterministic_work` counts allocator calls. Where it or the time runs out,
         the operators not yet passed get no overlap.
         """
-        clock = Clock()
+        clock = Stopwatch()
         shares = Shares(problem, self._allocator)
         induction = Induction(shares, may_go_on=_Budget(limits, clock).allows)
         plan = induction.run() if problem.misfit is None else None
@@ -69,7 +70,7 @@ class ElkFull:
         `deterministic_work` counts allocator calls. Where it or the time runs out, no
         further order is tried.
         """
-        clock = Clock()
+        clock = Stopwatch()
         budget = _Budget(limits, clock)
         search = OrderSearch(problem, self._allocator, budget.allows)
         if problem.misfit is None:
@@ -89,7 +90,7 @@ class ElkFull:
 class _Budget:
     """Whether the limits leave anything to do."""
 
-    def __init__(self, limits: Limits[Schedule], clock: Clock) -> None:
+    def __init__(self, limits: Limits[Schedule], clock: Stopwatch) -> None:
         self._limits = limits
         self._clock = clock
 

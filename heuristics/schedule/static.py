@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from elkhound.heuristics.outcome import Clock, schedule_result
+from elkhound.heuristics.outcome import schedule_result
 from elkhound.heuristics.schedule.shapes import fastest_first, shape_numbers
 from elkhound.model.limits import Limits
 from elkhound.model.result import Result
 from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.model.timing import timeline
 
 SPLITS = 37
@@ -36,7 +37,7 @@ class Static:
 
         UNKNOWN if no single split lets every operator run, which proves nothing.
         """
-        clock = Clock()
+        clock = Stopwatch()
         search = _Search(problem, limits, clock)
         if problem.misfit is None:
             search.run()
@@ -56,7 +57,7 @@ class _Search:
 
     problem: ScheduleProblem
     limits: Limits[Schedule]
-    clock: Clock
+    clock: Stopwatch
     plan: Schedule | None = None
     makespan: int = 0
     execute_space_bytes: int = 0

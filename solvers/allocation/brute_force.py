@@ -15,7 +15,7 @@ from elkhound.model.result import (
     Status,
     own_version,
 )
-from elkhound.solvers.backends.stopwatch import Stopwatch
+from elkhound.model.stopwatch import Stopwatch
 
 _BETWEEN_LOOKS = 1024
 """Plans judged between two looks at the clock."""

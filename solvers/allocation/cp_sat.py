@@ -16,11 +16,11 @@ from elkhound.model.allocation import (
 )
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.allocation.warm_start import better, on_pareto_lists
 from elkhound.solvers.backends import cp_sat
 from elkhound.solvers.backends.levels import Expression, Levels
 from elkhound.solvers.backends.scaling import ACTIVITY_LIMIT, unit_for
-from elkhound.solvers.backends.stopwatch import Stopwatch
 
 
 class CpSat:

@@ -21,13 +21,13 @@ from elkhound.model.result import (
     Status,
     own_version,
 )
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.allocation.completion import (
     Completion,
     Integers,
     completions,
     integer_type,
 )
-from elkhound.solvers.backends.stopwatch import Stopwatch
 
 
 class KnapsackDp:

@@ -15,10 +15,10 @@ from elkhound.model.allocation import (
 from elkhound.model.errors import ContradictionError
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.allocation.warm_start import better, on_pareto_lists
 from elkhound.solvers.backends import pulp
 from elkhound.solvers.backends.scaling import unit_for
-from elkhound.solvers.backends.stopwatch import Stopwatch
 
 _ABSOLUTE_TOLERANCE = 1e-6
 _RELATIVE_TOLERANCE = 1e-9

@@ -12,9 +12,9 @@ from ortools.sat.python import cp_model
 from elkhound.model.errors import ElkhoundError
 from elkhound.model.limits import Limits, Plan
 from elkhound.model.result import Status
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.backends.interrupt import run_interruptibly
 from elkhound.solvers.backends.scaling import ACTIVITY_LIMIT
-from elkhound.solvers.backends.stopwatch import Stopwatch
 
 VERSION = f"ortools {version('ortools')}"
 

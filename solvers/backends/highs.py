@@ -13,6 +13,7 @@ import pulp
 
 from elkhound.model.limits import Limits, Plan
 from elkhound.model.result import Status
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.backends.interrupt import run_interruptibly
 from elkhound.solvers.backends.milp_model import (
     MilpAnswer,
@@ -21,7 +22,6 @@ from elkhound.solvers.backends.milp_model import (
     settle,
     statistics,
 )
-from elkhound.solvers.backends.stopwatch import Stopwatch
 
 _STDOUT = threading.Lock()
 

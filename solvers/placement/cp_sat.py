@@ -14,9 +14,9 @@ from elkhound.model.placement import (
     liveness_bytes,
 )
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.backends import cp_sat
 from elkhound.solvers.backends.scaling import Unit, unit_for
-from elkhound.solvers.backends.stopwatch import Stopwatch
 
 
 class CpSat:

@@ -20,7 +20,7 @@ from elkhound.model.result import (
     Status,
     own_version,
 )
-from elkhound.solvers.backends.stopwatch import Stopwatch
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.placement.cliques import Cliques, cliques_of
 from elkhound.solvers.placement.restarts import Answer, Restarts
 

@@ -11,9 +11,9 @@ from elkhound.model.errors import BadInputError, ContradictionError
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
 from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.model.stopwatch import OutOfTime, Stopwatch
 from elkhound.solvers.backends import cp_sat
 from elkhound.solvers.backends.cp_sat import CpSatAnswer
-from elkhound.solvers.backends.stopwatch import OutOfTime, Stopwatch
 from elkhound.solvers.schedule.amounts import Amounts, amounts_of
 from elkhound.solvers.schedule.gate_model import GateModel
 from elkhound.solvers.schedule.hint import add_hint

@@ -13,8 +13,8 @@ from ortools.sat.python.cp_model import IntVar
 
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import Contention, Schedule, ScheduleProblem
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.backends.levels import Expression, Levels
-from elkhound.solvers.backends.stopwatch import Stopwatch
 from elkhound.solvers.schedule.amounts import PLAIN_SUM_LIMIT, Amounts
 from elkhound.solvers.schedule.reduce import earliest_gates
 

@@ -15,7 +15,7 @@ from elkhound.model.result import (
     own_version,
 )
 from elkhound.model.schedule import Schedule, ScheduleOperator, ScheduleProblem
-from elkhound.solvers.backends.stopwatch import Stopwatch
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.schedule.minima import minima_of
 from elkhound.solvers.schedule.reduce import reduce
 from elkhound.solvers.schedule.report import report

@@ -10,10 +10,10 @@ from elkhound.model.errors import ContradictionError
 from elkhound.model.limits import Limits
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
 from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.model.stopwatch import OutOfTime, Stopwatch
 from elkhound.model.timing import fits
 from elkhound.solvers.backends import pulp
 from elkhound.solvers.backends.pulp import MilpAnswer
-from elkhound.solvers.backends.stopwatch import OutOfTime, Stopwatch
 from elkhound.solvers.schedule.amounts import Amounts, amounts_of
 from elkhound.solvers.schedule.incumbent import (
     Incumbent,

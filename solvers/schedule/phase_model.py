@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import Contention, Schedule, ScheduleProblem
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.backends.pulp import MilpAnswer, Model, Variable
-from elkhound.solvers.backends.stopwatch import Stopwatch
 from elkhound.solvers.schedule.amounts import Amounts
 from elkhound.solvers.schedule.reduce import earliest_gates
 

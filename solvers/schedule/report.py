@@ -8,7 +8,7 @@ from dataclasses import replace
 from elkhound.model.errors import ContradictionError
 from elkhound.model.result import Bound, Result, Status
 from elkhound.model.schedule import Schedule
-from elkhound.solvers.backends.stopwatch import Stopwatch
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.schedule.incumbent import Incumbent
 
 

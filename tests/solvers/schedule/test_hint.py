@@ -10,8 +10,8 @@ from ortools.sat.python import cp_model
 from elkhound.model.limits import Limits
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import Schedule, ScheduleProblem
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.model.timing import timeline
-from elkhound.solvers.backends.stopwatch import Stopwatch
 from elkhound.solvers.schedule.amounts import amounts_of
 from elkhound.solvers.schedule.brute_force import BruteForce
 from elkhound.solvers.schedule.gate_model import GateModel

@@ -13,7 +13,7 @@ from elkhound.model.limits import Limits
 from elkhound.model.referee import judge
 from elkhound.model.result import OrderClass, Status
 from elkhound.model.schedule import Contention, Schedule, ScheduleProblem
-from elkhound.solvers.backends.stopwatch import Stopwatch
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.schedule.labels import dp, stage
 from elkhound.solvers.schedule.labels.classes import (
     Classes,

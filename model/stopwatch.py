@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 
@@ -12,10 +13,10 @@ class Stopwatch:
     Parameters
     ----------
     limit_seconds : float
-        Wall-clock time the call may take in all.
+        Wall-clock time the call may take in all; no limit if left out.
     """
 
-    def __init__(self, limit_seconds: float) -> None:
+    def __init__(self, limit_seconds: float = math.inf) -> None:
         self._limit_seconds = limit_seconds
         self._wall_start = time.monotonic()
         self._cpu_start = _cpu_seconds()
