@@ -16,7 +16,7 @@ from elkhound.model.result import (
     own_version,
 )
 from elkhound.model.schedule import Schedule, ScheduleProblem
-from elkhound.solvers.backends.stopwatch import Stopwatch
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.schedule.bounds import best_bounds
 from elkhound.solvers.schedule.incumbent import (
     evaluate,

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from elkhound.model.schedule import ScheduleProblem
-from elkhound.solvers.backends.stopwatch import Stopwatch
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.schedule.labels.classes import Classes
+from elkhound.solvers.schedule.labels.columns import Columns, IntArray
 from elkhound.solvers.schedule.labels.completion import Completion
 from elkhound.solvers.schedule.labels.tables import tables
-
-IntArray = npt.NDArray[np.int64]
 
 BYTES_OF_LABEL = 1500  # with the copies that a stage makes of it
 
@@ -27,7 +25,7 @@ class Trim(Protocol):
     def most(self) -> int:
         """How many labels are few enough."""
 
-    def __call__(self, labels: AnyLabels, least: IntArray) -> IntArray:
+    def __call__(self, labels: Columns, least: IntArray) -> IntArray:
         """Return the labels to keep, given a lower bound on what comes from each."""
 
 
@@ -37,7 +35,7 @@ class LowestBounds:
 
     most: int
 
-    def __call__(self, labels: AnyLabels, least: IntArray) -> IntArray:
+    def __call__(self, labels: Columns, least: IntArray) -> IntArray:
         """Keep those below the bound of the first that is one too many."""
         return np.flatnonzero(least < np.partition(least, self.most)[self.most])
 
@@ -51,7 +49,7 @@ class BestOfEach:
 
     most: int
 
-    def __call__(self, labels: AnyLabels, least: IntArray) -> IntArray:
+    def __call__(self, labels: Columns, least: IntArray) -> IntArray:
         """Keep the first by bound, then by 2 EE + R."""
         order = np.lexsort((2 * labels.ready + labels.hbm_free, least, labels.strata))
         issued = labels.strata[order]
@@ -109,28 +107,7 @@ class Budget:
     memory_bytes: int | None = None
 
 
-class AnyLabels(Protocol):
-    """Labels of one kind of order."""
-
-    ready: IntArray
-    hbm_free: IntArray
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-
-    @property
-    def strata(self) -> IntArray:
-        """What a beam keeps apart."""
-
-    def take(self, index: IntArray) -> Self:
-        """Return some of the labels."""
-
-    @staticmethod
-    def join(parts: list[Any]) -> Any:
-        """Return the labels of all parts, in order."""
-
-
-L = TypeVar("L", bound=AnyLabels)
+L = TypeVar("L", bound=Columns)
 
 
 class Search(ABC, Generic[L]):

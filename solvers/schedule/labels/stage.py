@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
 from elkhound.model.schedule import Contention, ScheduleProblem
 from elkhound.solvers.schedule.labels.classes import Classes
+from elkhound.solvers.schedule.labels.columns import Columns, IntArray
 from elkhound.solvers.schedule.labels.tables import Tables
-
-IntArray = npt.NDArray[np.int64]
 
 MASK_BITS = 62
 
 
 @dataclass(slots=True)
-class Labels:
+class Labels(Columns):
     """Partial schedules about to run E_i, one entry of each array per label.
 
     In identity order the preloads outstanding are P_f … P_{k−1}, f the first that
@@ -61,9 +59,6 @@ class Labels:
     parent: IntArray
     own: IntArray
 
-    def __len__(self) -> int:
-        return len(self.issued)
-
     @property
     def strata(self) -> IntArray:
         """Number issued."""
@@ -73,22 +68,6 @@ class Labels:
     def start(cls) -> Labels:
         """Return the one label of an empty schedule."""
         return cls(*(np.zeros(1, dtype=np.int64) for _ in fields(cls)))
-
-    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Labels:
-        """Return some of the labels."""
-        return Labels(*(getattr(self, name)[index] for name in _FIELDS))
-
-    @staticmethod
-    def join(parts: list[Labels]) -> Labels:
-        """Return the labels of all parts, in order."""
-        if len(parts) == 1:
-            return parts[0]
-        return Labels(
-            *(np.concatenate([getattr(p, name) for p in parts]) for name in _FIELDS)
-        )
-
-
-_FIELDS = tuple(f.name for f in fields(Labels))
 
 
 class Stage:

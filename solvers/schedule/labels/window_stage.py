@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from elkhound.model.schedule import Contention, ScheduleProblem
 from elkhound.solvers.schedule.labels.classes import Classes
+from elkhound.solvers.schedule.labels.columns import Columns, IntArray
 from elkhound.solvers.schedule.labels.tables import Tables
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True)
-class WindowLabels:
+class WindowLabels(Columns):
     """Partial schedules about to run E_i, one row of each array per label.
 
     Parameters
@@ -43,9 +41,6 @@ class WindowLabels:
     parent: IntArray
     own: IntArray
 
-    def __len__(self) -> int:
-        return len(self.ready)
-
     @property
     def strata(self) -> IntArray:
         """Number issued."""
@@ -57,24 +52,6 @@ class WindowLabels:
         """Return the one label of an empty schedule."""
         empty = [np.zeros((1, width), dtype=np.int64) for _ in range(2)]
         return cls(*empty, *(np.zeros(1, dtype=np.int64) for _ in range(5)))
-
-    def take(
-        self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]
-    ) -> WindowLabels:
-        """Return some of the labels."""
-        return WindowLabels(*(getattr(self, name)[index] for name in _FIELDS))
-
-    @staticmethod
-    def join(parts: list[WindowLabels]) -> WindowLabels:
-        """Return the labels of all parts, in order."""
-        if len(parts) == 1:
-            return parts[0]
-        return WindowLabels(
-            *(np.concatenate([getattr(p, name) for p in parts]) for name in _FIELDS)
-        )
-
-
-_FIELDS = tuple(f.name for f in fields(WindowLabels))
 
 
 class WindowStage:
