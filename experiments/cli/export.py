@@ -79,19 +79,6 @@ def command(
         _export_program(source, problem, form, output, as_json)
 
 
-def _is_given(context: click.Context, parameter: click.Parameter) -> bool:
-    source = context.get_parameter_source(str(parameter.name))
-    return source is click.core.ParameterSource.COMMANDLINE
-
-
-def _refuse(given: dict[str, bool], form: str) -> None:
-    for flag, is_given in given.items():
-        if is_given:
-            raise BadInputError(
-                f"has no effect on format {form}", code="no-effect", where=flag
-            )
-
-
 def _export_model(
     model: str,
     form: str,

@@ -43,31 +43,28 @@ class OneOf(click.ParamType):  # type: ignore[type-arg]
         return str(value)
 
 
-class Seconds(click.ParamType):  # type: ignore[type-arg]
-    """A finite number of seconds above 0."""
+class Number(click.ParamType):  # type: ignore[type-arg]
+    """A number within a range.
 
-    name = "seconds"
+    Parameters
+    ----------
+    name : str
+        What help calls it.
+    noun : str
+        What a word that is no number should have been.
+    legal : callable
+        Whether a number is in the range.
+    must : str
+        The range, for the refusal.
+    """
 
-    def convert(
-        self,
-        value: Any,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> float:
-        """Return the number if it is legal."""
-        try:
-            seconds = float(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a number of seconds", param, ctx)
-        if not (math.isfinite(seconds) and seconds > 0):
-            self.fail(f"is {value}, must be above 0 seconds and finite", param, ctx)
-        return seconds
-
-
-class Gap(click.ParamType):  # type: ignore[type-arg]
-    """A relative gap in [0, 1)."""
-
-    name = "gap"
+    def __init__(
+        self, name: str, noun: str, legal: Callable[[float], bool], must: str
+    ) -> None:
+        self.name = name
+        self._noun = noun
+        self._legal = legal
+        self._must = must
 
     def convert(
         self,
@@ -77,12 +74,21 @@ class Gap(click.ParamType):  # type: ignore[type-arg]
     ) -> float:
         """Return the number if it is legal."""
         try:
-            gap = float(value)
+            number = float(value)
         except ValueError:
-            self.fail(f"{value!r} is not a number", param, ctx)
-        if not 0 <= gap < 1:
-            self.fail(f"is {value}, must be in [0, 1): 0.01 stops at 1 %", param, ctx)
-        return gap
+            self.fail(f"{value!r} is not a {self._noun}", param, ctx)
+        if not self._legal(number):
+            self.fail(f"is {value}, must be {self._must}", param, ctx)
+        return number
+
+
+SECONDS = Number(
+    "seconds",
+    "number of seconds",
+    lambda seconds: math.isfinite(seconds) and seconds > 0,
+    "above 0 seconds and finite",
+)
+GAP = Number("gap", "number", lambda gap: 0 <= gap < 1, "in [0, 1): 0.01 stops at 1 %")
 
 
 class Bindings(click.ParamType):  # type: ignore[type-arg]
@@ -295,14 +301,14 @@ def limit_flags(function: Function) -> Function:
         function,
         click.option(
             "--time-limit",
-            type=Seconds(),
+            type=SECONDS,
             default=defaults.seconds,
             show_default=True,
             help="Wall-clock limit of each method.",
         ),
         click.option(
             "--gap",
-            type=Gap(),
+            type=GAP,
             default=defaults.relative_gap,
             show_default=True,
             help="Stop an exact method at this relative gap; 0.01 is 1 %.",

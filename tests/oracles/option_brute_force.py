@@ -281,7 +281,7 @@ def device_cycles(einsum: Einsum, inputs: list[Access], tile: Sizes, chip: Chip)
         elif sweep is Pass.REDUCE:
             total += reduce(math.prod(tile.values()), chip)
         else:
-            raise NotImplementedError(sweep)
+            raise ValueError(f"this oracle has no cycles for a {sweep} pass")
     return total
 
 
