@@ -24,7 +24,7 @@ from elkhound.model.options.rotation import (
 from elkhound.model.options.shape import Shape, canonical
 from elkhound.model.options.spatial import spatial_splits
 from elkhound.model.options.spill_cost import spill_cycles
-from elkhound.model.options.table import OptionTable, options_of
+from elkhound.model.options.table import OptionTable, Searched, options_of
 from elkhound.model.schedule import ScheduleOption
 from elkhound.model.tile_cost import Device, MatmulSwap
 from elkhound.model.tile_cost.tile import Integers, ceil_divide
@@ -106,7 +106,7 @@ def operator_options(
         Variant of the tile cost model.
     """
     shape, names = canonical(graph, operator)
-    table = _answer(_question(shape, chip, use, padding, matmul_swap))
+    table = _table(shape, chip, use, padding, matmul_swap)
     return options_of(table, shape, names, chip, spill_cycles(graph, operator, chip))
 
 
@@ -121,27 +121,45 @@ def least_bytes(
 ) -> int:
     """Return the least own bytes of `operator_options`, without making them."""
     shape, _ = canonical(graph, operator)
-    table = _answer(_question(shape, chip, use, padding, matmul_swap))
+    table = _table(shape, chip, use, padding, matmul_swap)
     execute_bytes, preload_bytes = table.execute[table.plan, 0], table.preload[:, 0]
     return int(np.maximum(execute_bytes, preload_bytes).min())
 
 
-def _question(
+def searched(
+    graph: Graph,
+    operator: Operator,
+    chip: Chip,
+    *,
+    use: float = 0.9,
+    padding: float = 1.1,
+    matmul_swap: MatmulSwap = MatmulSwap.ALWAYS,
+) -> Searched:
+    """Return how much `operator_options` looked at for these options."""
+    shape, _ = canonical(graph, operator)
+    table = _table(shape, chip, use, padding, matmul_swap)
+    splits, plans = table.searched.tolist()
+    return Searched(splits, plans)
+
+
+def _table(
     shape: Shape, chip: Chip, use: float, padding: float, matmul_swap: MatmulSwap
-) -> Question:
+) -> OptionTable:
+    """Return the table of a shape, from memory, from disk or by a search."""
     if not 0 < use <= 1:
         raise BadInputError(f"use is {use}, must be in (0, 1]", code="bad-use")
     if not 1 <= padding <= 1000:
         raise BadInputError(
             f"padding is {padding}, must be in [1, 1000]", code="bad-padding"
         )
-    return Question(
+    question = Question(
         shape=shape,
         chip=replace(chip, name="", hbm=Hbm(1, 0, 1)),
         device=Device.of(chip.core, matmul_swap),
         use_permille=round(use * 1000),
         padding_permille=round(padding * 1000),
     )
+    return _answer(question)
 
 
 def forget_tables() -> None:
@@ -168,7 +186,7 @@ def option_table(question: Question) -> OptionTable:
         question.use_permille,
         question.padding_permille,
     )
-    front = execute_front(shape, chip, question.device, splits)
+    front, plans = execute_front(shape, chip, question.device, splits)
     states = [_states(shape, chip, row) for row in front.sharing.tolist()]
     rows = _useful_ties(front.objectives, states)
     front = front.take(rows)
@@ -177,26 +195,30 @@ def option_table(question: Question) -> OptionTable:
         factors=front.factors,
         execute=_execute_columns(front),
         states=[states[row] for row in rows],
+        searched=(len(splits), plans),
     )
 
 
 def execute_front(
     shape: Shape, chip: Chip, device: Device, splits: Integers
-) -> Candidates:
+) -> tuple[Candidates, int]:
     """Return the exact front over (execute_bytes, time after distribute, exchange).
 
     Plans equal in all three stay if their preload states can differ: the first of
-    every set with equal pieces, holders and cores of the streamed inputs.
+    every set with equal pieces, holders and cores of the streamed inputs. The number
+    of all plans looked at comes with it.
     """
     front: Candidates | None = None
+    looked_at = 0
     tiles = _tiles(shape, splits)
     for rows in _chunks(rotation_counts(shape, splits, tiles)):
         plans = rotations(shape, splits[rows], tiles[rows])
+        looked_at += len(plans.split)
         found = _candidates(shape, chip, device, splits[rows], plans)
         front = _best(found if front is None else front.join(found))
     if front is None:
         raise ValueError("no split to search")
-    return front
+    return front, looked_at
 
 
 def _candidates(

@@ -119,6 +119,18 @@ def canonical(graph: Graph, operator: Operator) -> tuple[Shape, Names]:
     return shape, names
 
 
+def distinct_operators(graph: Graph) -> tuple[tuple[Operator, ...], ...]:
+    """Return the operators by canonical shape, in order of the first of each.
+
+    Operators of one shape have the same options, but for transfers of tensors that
+    are moved out to HBM.
+    """
+    found: dict[Shape, list[Operator]] = {}
+    for operator in graph.operators:
+        found.setdefault(canonical(graph, operator)[0], []).append(operator)
+    return tuple(map(tuple, found.values()))
+
+
 def _twins(einsum: Einsum, inputs: tuple[Access, ...]) -> list[list[str]]:
     """Return the dimensions above size 1, twins together, in order."""
     sizes = einsum.sizes

@@ -14,6 +14,22 @@ from elkhound.model.tile_cost.tile import Integers
 
 
 @dataclass(frozen=True, slots=True)
+class Searched:
+    """How much a partition search looked at.
+
+    Parameters
+    ----------
+    splits : int
+        Legal spatial splits.
+    plans : int
+        Splits with every legal rotation of each.
+    """
+
+    splits: int
+    plans: int
+
+
+@dataclass(frozen=True, slots=True)
 class OptionTable:
     """Options as arrays, free of names and of HBM; `plan` points from (ii) to (i).
 
@@ -29,6 +45,8 @@ class OptionTable:
         By option: its execute plan, and g of every input.
     preload : array
         By option: preload_bytes, distribute_bytes, distribute_cycles.
+    searched : array
+        How many spatial splits, and how many plans, the search looked at.
     """
 
     splits: Integers
@@ -37,6 +55,7 @@ class OptionTable:
     plan: Integers
     shares: Integers
     preload: Integers
+    searched: Integers
 
     @classmethod
     def of(
@@ -45,6 +64,7 @@ class OptionTable:
         factors: Integers,
         execute: Integers,
         states: list[PreloadStates],
+        searched: tuple[int, int],
     ) -> OptionTable:
         """Return the table of execute plans and the preload states of each."""
         counts = [len(state.shares) for state in states]
@@ -62,6 +82,7 @@ class OptionTable:
                     for s in states
                 ]
             ),
+            searched=np.array(searched, dtype=np.int64),
         )
 
 

@@ -13,6 +13,7 @@ from oracles.option_brute_force import (
     Factors,
     Objectives,
     State,
+    all_plans,
     all_splits,
     brute_force_fronts,
     front_of,
@@ -22,8 +23,15 @@ from oracles.option_brute_force import (
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError
 from elkhound.model.graph import Graph, Operator, Pass
-from elkhound.model.options import four_field_front, operator_options
+from elkhound.model.options import (
+    Searched,
+    distinct_operators,
+    four_field_front,
+    operator_options,
+    searched,
+)
 from elkhound.model.schedule import ScheduleOption
+from elkhound.model.workloads import build_workload
 
 USE, PADDING = Fraction(9, 10), Fraction(11, 10)
 NORM = (Pass.ELEMENTWISE, Pass.REDUCE, Pass.ROW_UNARY, Pass.ELEMENTWISE)
@@ -235,6 +243,33 @@ def check_plan(
     assert all(split_and_factors(option) == (split, factors) for option in options)
     plan = plan_of(graph, operator, chip, split, factors)
     assert [state(option) for option in options] == front_of(list(plan.states))
+
+
+@settings(derandomize=True, deadline=None, max_examples=20)
+@given(st.one_of(CASES["matmul"], CASES["broadcast"]), chips)
+def test_all_splits_and_rotations_are_looked_at(
+    built: tuple[Graph, Operator], chip: Chip
+) -> None:
+    graph, operator = built
+    looked_at = searched(graph, operator, chip)
+    every = operator.einsum.sizes
+    assert looked_at == Searched(
+        splits=len(all_splits(every, chip.cores, USE, PADDING)),
+        plans=len(all_plans(graph, operator, chip, USE, PADDING)),
+    )
+
+
+def test_operators_of_one_shape_are_listed_together() -> None:
+    graph = build_workload("llama-2-7b", {"batch": 1, "seq": 64, "layers": 2})
+    groups = distinct_operators(graph)
+    assert sorted(op.name for group in groups for op in group) == sorted(
+        op.name for op in graph.operators
+    )
+    # q, k, v and o have one shape; gate and up another.
+    together = [[op.name for op in g] for g in groups if g[0].name == "layer0.q"]
+    assert together == [
+        [f"layer{i}.{name}" for i in (0, 1) for name in ("q", "k", "v", "o")]
+    ]
 
 
 def test_twin_dimensions_are_searched_as_one_and_lose_nothing() -> None:
