@@ -39,10 +39,15 @@ class Thinning:
     cycles : int
         So does h. And a class makes the execute faster than every smaller class does
         by more than this.
+    at_any_room : bool
+        Whether it is enough that it does so somewhere, in variants that need less room
+        than those of smaller classes by more than `bytes`. False looks at the fastest
+        variants alone: fewer classes.
     """
 
     bytes: int
     cycles: int
+    at_any_room: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +115,11 @@ def thinned_classes(
 ) -> Classes:
     """Return few classes, rounded one way.
 
-    States are sorted by P and grouped within the tolerances. A group whose fastest
-    execute gains too little over the smaller groups is no class. *Up* drops it; a class
-    then has the P, h and Y of its largest member, and every variant whose preload fits
-    into those. *Down* merges it into the next smaller class, which has the minima
-    of all its members and all their variants.
+    States are sorted by P and grouped within the tolerances. A group that gains too
+    little over the smaller groups, in its fastest execute or at any room, is no class.
+    *Up* drops it; a class then has the P, h and Y of its largest member, and every
+    variant whose preload fits into those. *Down* merges it into the next smaller class,
+    which has the minima of all its members and all their variants.
     """
     return _classes(problem, _Thinned(problem, thinning, rounding))
 
@@ -187,7 +192,6 @@ class _Thinned:
 
     def _groups(self, operator: ScheduleOperator) -> list[list[ScheduleOption]]:
         """Return members by class; *up* leaves out what gains too little."""
-        gain = self.thinning.cycles
         options = sorted(operator.options, key=self._state)
         raw: list[list[ScheduleOption]] = []
         for option in options:
@@ -196,17 +200,37 @@ class _Thinned:
             else:
                 raw.append([option])
         kept: list[list[ScheduleOption]] = []
-        fastest: tuple[int, int] | None = None
+        smaller = np.zeros((0, 3), dtype=np.int64)  # variants of the classes kept
         for group in raw:
-            t = min(o.execute_cycles for o in group)
-            s = min(stretched_cycles(self.problem, o) for o in group)
-            if fastest is None or t < fastest[0] - gain or s < fastest[1] - gain:
+            variants = self._variants(group)
+            if not self._covered(variants, smaller):
                 kept.append(list(group))
-                before = fastest or (t, s)
-                fastest = (min(t, before[0]), min(s, before[1]))
+                smaller = np.concatenate((smaller, variants))
             elif self.rounding is Rounding.DOWN:
                 kept[-1].extend(group)
         return kept
+
+    def _variants(self, group: Sequence[ScheduleOption]) -> IntArray:
+        """Return own bytes, t and s of each.
+
+        Where room does not matter, one row stands for all: no bytes, least t and s.
+        """
+        rows = np.array(
+            [
+                (o.own_bytes, o.execute_cycles, stretched_cycles(self.problem, o))
+                for o in group
+            ],
+            dtype=np.int64,
+        )
+        if self.thinning.at_any_room:
+            return rows
+        return np.array([(0, rows[:, 1].min(), rows[:, 2].min())], dtype=np.int64)
+
+    def _covered(self, variants: IntArray, smaller: IntArray) -> bool:
+        """Whether smaller classes do nearly as well as each of the variants."""
+        slack = (self.thinning.bytes, self.thinning.cycles, self.thinning.cycles)
+        near = smaller[None] <= (variants + np.array(slack))[:, None]
+        return bool(near.all(axis=2).any(axis=1).all())
 
     def _near(self, group: Sequence[ScheduleOption], option: ScheduleOption) -> bool:
         h = [o.preload_cycles for o in (*group, option)]

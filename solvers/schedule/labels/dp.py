@@ -53,14 +53,15 @@ FEW_CLASSES = 8  # up to here the last round is exact
 MEMORY_BYTES = 2 << 30  # where the caller sets no limit
 FINEST = 1 << 62
 
-# Beam, labels kept by a bound pass, and tolerances as parts of the SRAM and of an
-# operator's mean share of the makespan.
+# Beam, labels kept by a bound pass, tolerances as parts of the SRAM and of an
+# operator's mean share of the makespan, and whether room matters.
 ROUNDS = (
-    (50, 3_000, 256, 200),
-    (300, 400_000, 256, 200),
-    (300, 200_000, 1024, 400),
-    (1_000, 200_000, 4096, 1600),
-    (1_000, 200_000, FINEST, FINEST),
+    (50, 3_000, 256, 200, False),
+    (300, 400_000, 256, 200, False),
+    (300, 200_000, 1024, 400, False),
+    (1_000, 200_000, 4096, 1600, False),
+    (300, 200_000, 1024, 400, True),
+    (1_000, 200_000, FINEST, FINEST, False),
 )
 
 
@@ -151,9 +152,11 @@ class _Run:
         few = most_classes(left) <= FEW_CLASSES
         exact = exact_classes(left).operators
         small = few and sum((len(c) - 1).bit_length() for c in exact) <= MASK_BITS
-        for beam, most, part_of_sram, part_of_share in ROUNDS:
+        for beam, most, part_of_sram, part_of_share, at_any_room in ROUNDS:
             sizes = Thinning(
-                self.problem.sram_bytes // part_of_sram, share // part_of_share
+                self.problem.sram_bytes // part_of_sram,
+                share // part_of_share,
+                at_any_room,
             )
             last = part_of_sram == FINEST
             yield Level(None if small or (few and last) else sizes, beam, most)

@@ -154,15 +154,16 @@ def test_a_pass_below_the_optimum_is_empty_and_one_above_it_finds_it(
     instance=small_problems(),
     bytes_=st.sampled_from([0, 1, 3, 12]),
     cycles=st.integers(0, 6),
+    at_any_room=st.booleans(),
 )
 def test_classes_rounded_up_are_never_below_the_optimum_and_down_never_above(
-    instance: ScheduleProblem, bytes_: int, cycles: int
+    instance: ScheduleProblem, bytes_: int, cycles: int, at_any_room: bool
 ) -> None:
     least = identity_optimum(instance)
     assume(least is not None)
     assert least is not None
     left = reduce(instance).problem
-    thinning = Thinning(bytes_, cycles)
+    thinning = Thinning(bytes_, cycles, at_any_room)
     up = thinned_classes(left, thinning, Rounding.UP)
     above = search(left, up, LowestBounds(ENOUGH))
     assert above.value is not None
@@ -256,6 +257,17 @@ def test_thinning_leaves_a_class_per_gain_in_speed() -> None:
     }
     assert sizes[Rounding.UP] == [(11, 88), (40, 55)]
     assert sizes[Rounding.DOWN] == [(10, 85), (40, 55)]
+
+
+def test_a_class_may_gain_by_needing_less_room() -> None:
+    # 20 bytes are no faster than 10, but execute in 30 bytes in place of 50.
+    instance = problem(
+        (option(50, 10, h=5, t=90), option(30, 20, h=5, t=90)),
+    )
+    for at_any_room, count in ((False, 1), (True, 2)):
+        thinning = Thinning(2, 4, at_any_room)
+        classes = thinned_classes(instance, thinning, Rounding.UP)
+        assert len(classes.operators[0]) == count
 
 
 @pytest.mark.parametrize("contention", list(Contention))
