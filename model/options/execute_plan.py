@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from elkhound.model.chip import Chip
-from elkhound.model.options.rates import exchange_cycles
+from elkhound.model.options.rates import exchange_cycles, port_cycles
 from elkhound.model.options.rotation import Rotations, exchanges
 from elkhound.model.options.shape import Shape
-from elkhound.model.tile_cost import Device
+from elkhound.model.tile_cost import TileCost, TileKind, einsum_cycles
 from elkhound.model.tile_cost.tile import (
     Integers,
     ceil_divide,
@@ -58,7 +58,7 @@ class _Exchange:
 
 
 def execute_plans(
-    shape: Shape, chip: Chip, device: Device, splits: Integers, plans: Rotations
+    shape: Shape, chip: Chip, cost: TileCost, splits: Integers, plans: Rotations
 ) -> ExecutePlans:
     """Return bytes and cycles of every plan."""
     split = _by_name(shape, splits[plans.split])
@@ -81,8 +81,8 @@ def execute_plans(
     return ExecutePlans(
         execute_bytes=_held(plans, pieces)
         + _output_bytes(shape, output, reduced, steps),
-        compute_cycles=_compute_cycles(shape, device, tile, steps, plans)
-        + np.where(reduced > 1, device.elementwise(output), 0),
+        compute_cycles=_compute_cycles(shape, chip, cost, tile, steps, plans)
+        + np.where(reduced > 1, _addition(cost, output), 0),
         exchange_cycles=exchange_cycles(chip, exchange.size_bytes, used)
         + exchange.syncs * chip.links.sync_cycles,
         exchange_bytes=exchange.size_bytes,
@@ -191,18 +191,26 @@ def _share_statistics(
 
 def _compute_cycles(
     shape: Shape,
-    device: Device,
+    chip: Chip,
+    cost: TileCost,
     tile: dict[str, Integers],
     steps: dict[str, Integers],
     plans: Rotations,
 ) -> Integers:
-    """Return steps · device(⌈t_d / max_T f_{T,d}⌉), each at least its port time."""
+    """Return steps · cost(⌈t_d / max_T f_{T,d}⌉), each at least its port time."""
     part = {name: ceil_divide(t, steps[name]) for name, t in tile.items()}
     moved = ceil_divide(touched(shape.einsum.output, part) * shape.output_bits, 8)
     for access, bits in zip(shape.einsum.inputs, shape.input_bits, strict=True):
         moved = moved + ceil_divide(touched(access, part) * bits, 8)
-    cycles = np.maximum(device.cycles(shape.einsum, part), device.port_cycles(moved))
+    cycles = np.maximum(
+        einsum_cycles(cost, shape.einsum, part), port_cycles(chip, moved)
+    )
     return cycles * _product(plans, steps)
+
+
+def _addition(cost: TileCost, output: Integers) -> Integers:
+    """Return the cycles in which partial sums received are added to own ones."""
+    return cost.tile_cycles(TileKind.ELEMENTWISE, (output,))
 
 
 def _product(plans: Rotations, steps: dict[str, Integers]) -> Integers:

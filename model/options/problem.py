@@ -13,7 +13,7 @@ from elkhound.model.schedule import (
     ScheduleOption,
     ScheduleProblem,
 )
-from elkhound.model.tile_cost import MatmulSwap
+from elkhound.model.tile_cost import TileCost
 from elkhound.model.units import ceil_div, in_kib
 
 
@@ -25,7 +25,7 @@ def schedule_problem(
     max_outstanding: int | None = None,
     use: float = 0.9,
     padding: float = 1.1,
-    matmul_swap: MatmulSwap = MatmulSwap.ALWAYS,
+    tile_cost: TileCost | None = None,
 ) -> ScheduleProblem:
     """Return the schedule problem of a graph on a chip.
 
@@ -36,7 +36,7 @@ def schedule_problem(
     ----------
     contention, max_outstanding
         Passed to the problem.
-    use, padding, matmul_swap
+    use, padding, tile_cost
         Passed to the partition search.
 
     Raises
@@ -52,7 +52,7 @@ def schedule_problem(
             chip,
             use=use,
             padding=padding,
-            matmul_swap=matmul_swap,
+            tile_cost=tile_cost,
         )
         for operator in graph.operators
     ]

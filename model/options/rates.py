@@ -29,6 +29,11 @@ def inbound_cycles(chip: Chip, sizes: Integers) -> Integers:
     return _cycles(sizes, chip.clock_hz, chip.links.inbound_bytes_per_second)
 
 
+def port_cycles(chip: Chip, sizes: Integers) -> Integers:
+    """Return the least cycles in which a tile's bytes cross a core's SRAM port."""
+    return ceil_divide(sizes, chip.core.sram_port_bytes_per_cycle)
+
+
 def _cycles(sizes: Integers, numerator: int, denominator: int) -> Integers:
     """Return ⌈sizes · numerator / denominator⌉, exact whatever the magnitudes."""
     factor = math.gcd(numerator, denominator)

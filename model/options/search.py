@@ -26,7 +26,7 @@ from elkhound.model.options.spatial import spatial_splits
 from elkhound.model.options.spill_cost import spill_cycles
 from elkhound.model.options.table import OptionTable, Searched, options_of
 from elkhound.model.schedule import ScheduleOption
-from elkhound.model.tile_cost import Device, MatmulSwap
+from elkhound.model.tile_cost import Device, TileCost
 from elkhound.model.tile_cost.tile import Integers, ceil_divide
 
 ROWS_AT_ONCE = 250_000
@@ -76,7 +76,7 @@ class Question:
 
     shape: Shape
     chip: Chip  # its name and HBM replaced: tables know neither
-    device: Device
+    cost: TileCost
     use_permille: int
     padding_permille: int
 
@@ -88,7 +88,7 @@ def operator_options(
     *,
     use: float = 0.9,
     padding: float = 1.1,
-    matmul_swap: MatmulSwap = MatmulSwap.ALWAYS,
+    tile_cost: TileCost | None = None,
 ) -> tuple[ScheduleOption, ...]:
     """Return an operator's options: execute plans × preload states, both fronts exact.
 
@@ -102,11 +102,11 @@ def operator_options(
         counted in permille.
     padding : float
         Largest Π split · tile over Π size, at least 1; counted in permille.
-    matmul_swap : MatmulSwap
-        Variant of the tile cost model.
+    tile_cost : TileCost or None
+        Cycles of tiles; None for the formulas of the chip's core.
     """
     shape, names = canonical(graph, operator)
-    table = _table(shape, chip, use, padding, matmul_swap)
+    table = _table(shape, chip, use, padding, tile_cost)
     return options_of(table, shape, names, chip, spill_cycles(graph, operator, chip))
 
 
@@ -117,11 +117,11 @@ def least_bytes(
     *,
     use: float = 0.9,
     padding: float = 1.1,
-    matmul_swap: MatmulSwap = MatmulSwap.ALWAYS,
+    tile_cost: TileCost | None = None,
 ) -> int:
     """Return the least own bytes of `operator_options`, without making them."""
     shape, _ = canonical(graph, operator)
-    table = _table(shape, chip, use, padding, matmul_swap)
+    table = _table(shape, chip, use, padding, tile_cost)
     execute_bytes, preload_bytes = table.execute[table.plan, 0], table.preload[:, 0]
     return int(np.maximum(execute_bytes, preload_bytes).min())
 
@@ -133,17 +133,17 @@ def searched(
     *,
     use: float = 0.9,
     padding: float = 1.1,
-    matmul_swap: MatmulSwap = MatmulSwap.ALWAYS,
+    tile_cost: TileCost | None = None,
 ) -> Searched:
     """Return how much `operator_options` looked at for these options."""
     shape, _ = canonical(graph, operator)
-    table = _table(shape, chip, use, padding, matmul_swap)
+    table = _table(shape, chip, use, padding, tile_cost)
     splits, plans = table.searched.tolist()
     return Searched(splits, plans)
 
 
 def _table(
-    shape: Shape, chip: Chip, use: float, padding: float, matmul_swap: MatmulSwap
+    shape: Shape, chip: Chip, use: float, padding: float, tile_cost: TileCost | None
 ) -> OptionTable:
     """Return the table of a shape, from memory, from disk or by a search."""
     if not 0 < use <= 1:
@@ -155,7 +155,7 @@ def _table(
     question = Question(
         shape=shape,
         chip=replace(chip, name="", hbm=Hbm(1, 0, 1)),
-        device=Device.of(chip.core, matmul_swap),
+        cost=Device.of(chip.core) if tile_cost is None else tile_cost,
         use_permille=round(use * 1000),
         padding_permille=round(padding * 1000),
     )
@@ -186,7 +186,7 @@ def option_table(question: Question) -> OptionTable:
         question.use_permille,
         question.padding_permille,
     )
-    front, plans = execute_front(shape, chip, question.device, splits)
+    front, plans = execute_front(shape, chip, question.cost, splits)
     states = [_states(shape, chip, row) for row in front.sharing.tolist()]
     rows = _useful_ties(front.objectives, states)
     front = front.take(rows)
@@ -200,7 +200,7 @@ def option_table(question: Question) -> OptionTable:
 
 
 def execute_front(
-    shape: Shape, chip: Chip, device: Device, splits: Integers
+    shape: Shape, chip: Chip, cost: TileCost, splits: Integers
 ) -> tuple[Candidates, int]:
     """Return the exact front over (execute_bytes, time after distribute, exchange).
 
@@ -214,7 +214,7 @@ def execute_front(
     for rows in _chunks(rotation_counts(shape, splits, tiles)):
         plans = rotations(shape, splits[rows], tiles[rows])
         looked_at += len(plans.split)
-        found = _candidates(shape, chip, device, splits[rows], plans)
+        found = _candidates(shape, chip, cost, splits[rows], plans)
         front = _best(found if front is None else front.join(found))
     if front is None:
         raise ValueError("no split to search")
@@ -222,10 +222,10 @@ def execute_front(
 
 
 def _candidates(
-    shape: Shape, chip: Chip, device: Device, splits: Integers, plans: Rotations
+    shape: Shape, chip: Chip, tile_cost: TileCost, splits: Integers, plans: Rotations
 ) -> Candidates:
     """Return the execute front of some splits."""
-    cost = execute_plans(shape, chip, device, splits, plans)
+    cost = execute_plans(shape, chip, tile_cost, splits, plans)
     compute, exchange = cost.compute_cycles, cost.exchange_cycles
     core = (
         np.maximum(compute, exchange) if chip.overlap_exchange else compute + exchange

@@ -9,7 +9,7 @@ from elkhound.model.chip import Chip
 from elkhound.model.graph import Graph, Home, Tensor
 from elkhound.model.options.search import least_bytes
 from elkhound.model.options.spill_cost import transfer_cycles
-from elkhound.model.tile_cost import MatmulSwap
+from elkhound.model.tile_cost import TileCost
 from elkhound.model.units import ceil_div
 
 
@@ -39,7 +39,7 @@ def spill_to_fit(
     *,
     use: float = 0.9,
     padding: float = 1.1,
-    matmul_swap: MatmulSwap = MatmulSwap.ALWAYS,
+    tile_cost: TileCost | None = None,
 ) -> tuple[Graph, tuple[Spilled, ...]]:
     """Return the graph with activations moved out to HBM, and which they are.
 
@@ -51,12 +51,12 @@ def spill_to_fit(
 
     Parameters
     ----------
-    use, padding, matmul_swap
+    use, padding, tile_cost
         Passed to the partition search.
     """
     needed = [
         least_bytes(
-            graph, operator, chip, use=use, padding=padding, matmul_swap=matmul_swap
+            graph, operator, chip, use=use, padding=padding, tile_cost=tile_cost
         )
         for operator in graph.operators
     ]

@@ -2,30 +2,25 @@
 
 Every constant is of the formulas published with Elk (its artifact's cost model of an
 IPU-like core); they were fitted at 64 multiply-accumulates and 4 vector operations a
-cycle. All results are whole cycles, rounded up. They do not depend on element types;
-the SRAM port limit does, through bytes.
+cycle. All results are whole cycles, rounded up. They do not depend on element types.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
 from elkhound.model.chip import Core
-from elkhound.model.graph import Access, Einsum, Pass
-from elkhound.model.tile_cost.tile import (
-    Integers,
-    Tile,
-    ceil_divide,
-    touched,
-    volume,
-)
+from elkhound.model.tile_cost.kinds import Dimensions, TileKind
+from elkhound.model.tile_cost.tile import Integers, ceil_divide
 
 BLOCK_M, BLOCK_K, BLOCK_N = 6, 16, 16
 BLOCK_MACS = BLOCK_M * BLOCK_K * BLOCK_N
+PANEL_CYCLES, COLUMN_CYCLES, PRODUCT_CYCLES = 514, 113, 173
 FITTED_FLOP_PER_CYCLE = 4
 
 
@@ -36,9 +31,16 @@ class MatmulSwap(StrEnum):
     OFF_WHEN_SMALL = "off_when_small"  # keep the given order if min(m, n) ≤ 16
 
 
+class Blocks(StrEnum):
+    """What a block that is not full costs, in a matmul and in a gather."""
+
+    WHOLE = "whole"  # as much as a full one: cycles rise in steps
+    FRACTIONAL = "fractional"  # its share: no steps
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One core's arithmetic: predicts the cycles of tiles from their extents.
+    """One core's arithmetic: predicts the cycles of tiles by formulas.
 
     Parameters
     ----------
@@ -47,65 +49,50 @@ class Device:
     vector_flop_per_cycle : int
         Scales the per-element terms of the vector passes by 4 /
         `vector_flop_per_cycle`.
-    port_bytes_per_cycle : int
-        SRAM port: no tile is computed faster than its operands cross it once.
     matmul_swap : MatmulSwap
         Where a matmul swaps its sides; worth 2.5× on decode shapes.
+    blocks : Blocks
+        Whether cycles rise in the steps of blocks.
 
     Notes
     -----
     Jumps: a matmul doubles where min(m, n) passes a multiple of 16, and rises in
-    steps of 6 in max(m, n) and of 16 in k. Elementwise is flat from 10,970 to 16,434
-    elements, reduce from 80 to 480. With ``always`` every pass is monotone in every
-    extent; with ``off_when_small`` a matmul is not (m = 16, n = 200 costs more than
-    m = 17, n = 200). None is additive: cutting a 32×17 matmul in two halves of 16×17
-    makes it cheaper.
+    steps of 6 in max(m, n) and of 16 in k; a gather rises by its indices where the
+    elements of each pass an even number. `Blocks.FRACTIONAL` has none of these.
+    Elementwise is flat from 10,970 to 16,434 elements, reduce from 80 to 480. With
+    ``always`` every kind is monotone in every dimension, but for a gather in its
+    indices alone (it is in indices that bring their elements along); with
+    ``off_when_small`` a matmul is not (m = 16, n = 200 costs more than m = 17,
+    n = 200). None is additive: cutting a 32×17 matmul in two halves of 16×17 makes it
+    cheaper.
     """
 
     mac_per_cycle: int
     vector_flop_per_cycle: int
-    port_bytes_per_cycle: int
     matmul_swap: MatmulSwap = MatmulSwap.ALWAYS
+    blocks: Blocks = Blocks.WHOLE
 
     @classmethod
-    def of(cls, core: Core, matmul_swap: MatmulSwap = MatmulSwap.ALWAYS) -> Device:
+    def of(
+        cls,
+        core: Core,
+        matmul_swap: MatmulSwap = MatmulSwap.ALWAYS,
+        blocks: Blocks = Blocks.WHOLE,
+    ) -> Device:
         """Return the device of a chip's core."""
-        return cls(
-            core.mac_per_cycle,
-            core.vector_flop_per_cycle,
-            core.sram_port_bytes_per_cycle,
-            matmul_swap,
-        )
+        return cls(core.mac_per_cycle, core.vector_flop_per_cycle, matmul_swap, blocks)
 
-    def cycles(self, einsum: Einsum, tile: Tile) -> Integers:
-        """Return the cycles of every tile: the sum of the einsum's passes."""
-        total = volume(tile, ()) * 0
-        for sweep in einsum.passes:
-            total = total + self._sweep(sweep, einsum, tile)
-        return total
-
-    def port_cycles(self, size_bytes: Integers) -> Integers:
-        """Return the least cycles in which a tile's bytes cross the SRAM port."""
-        return ceil_divide(size_bytes, self.port_bytes_per_cycle)
-
-    def _sweep(self, sweep: Pass, einsum: Einsum, tile: Tile) -> Integers:
-        if sweep is Pass.MATMUL:
-            b, m, n, k = (volume(tile, names) for names in matmul_dimensions(einsum))
-            return self.matmul(b, m, n, k)
-        if sweep is Pass.REDUCE:
-            return self.reduce(volume(tile, tile))
-        if sweep is Pass.DECODE:
-            return self.unary(touched(einsum.inputs[1], tile))
-        output = touched(einsum.output, tile)
-        if sweep is Pass.ELEMENTWISE:
-            return self.elementwise(output)
-        if sweep is Pass.UNARY:
-            return self.unary(output)
-        if sweep is Pass.SLICE:
-            return self.slice(output)
-        if sweep is Pass.ROW_UNARY:
-            return self.unary(volume(tile, row_names(einsum)))
-        return self.gather(output, volume(tile, index_names(einsum)))
+    def tile_cycles(self, kind: TileKind, dimensions: Dimensions) -> Integers:
+        """Return the cycles of every tile of a kind."""
+        formulas: dict[TileKind, Callable[..., Integers]] = {
+            TileKind.MATMUL: self.matmul,
+            TileKind.ELEMENTWISE: self.elementwise,
+            TileKind.UNARY: self.unary,
+            TileKind.REDUCE: self.reduce,
+            TileKind.SLICE: self.slice,
+            TileKind.GATHER: self.gather,
+        }
+        return formulas[kind](*dimensions)
 
     def matmul(self, b: Integers, m: Integers, n: Integers, k: Integers) -> Integers:
         """Return b·[24·⌈m/6⌉⌈k/16⌉⌈n/16⌉ + 514·⌈k/16⌉⌈n/16⌉ + 113·⌈n/16⌉ + 173]."""
@@ -113,21 +100,38 @@ class Device:
         if self.matmul_swap is MatmulSwap.OFF_WHEN_SMALL:
             given = small <= BLOCK_N
             large, small = np.where(given, m, large), np.where(given, n, small)
+        if self.blocks is Blocks.FRACTIONAL:
+            return self._matmul_without_steps(b, large, small, k)
         columns = ceil_divide(small, BLOCK_N)
         panels = ceil_divide(k, BLOCK_K) * columns
         blocks = ceil_divide(large, BLOCK_M) * panels
         multiply = ceil_divide(b * blocks * BLOCK_MACS, self.mac_per_cycle)
-        return multiply + b * (514 * panels + 113 * columns + 173)
+        per_product = PANEL_CYCLES * panels + COLUMN_CYCLES * columns + PRODUCT_CYCLES
+        return multiply + b * per_product
+
+    def _matmul_without_steps(
+        self, b: Integers, large: Integers, small: Integers, k: Integers
+    ) -> Integers:
+        """Return the same with fractions of blocks, panels and columns."""
+        per_product = (
+            PANEL_CYCLES * k * small
+            + COLUMN_CYCLES * BLOCK_K * small
+            + PRODUCT_CYCLES * BLOCK_K * BLOCK_N
+        )
+        return ceil_divide(b * large * small * k, self.mac_per_cycle) + ceil_divide(
+            b * per_product, BLOCK_K * BLOCK_N
+        )
 
     def elementwise(self, elements: Integers) -> Integers:
-        """Return min(8517, 0.75e + 290) up to 16,432 elements, else 0.5e + 300."""
-        short = np.minimum(
-            self._per_element(elements, 3, 4) + 290,
-            300 + self._per_element(np.full_like(elements, 8217), 1, 1),
-        )
-        return np.where(
-            elements <= 16432, short, self._per_element(elements, 1, 2) + 300
-        )
+        """Return min(8517, 0.75e + 290) up to 16,432 elements, else 0.5e + 300.
+
+        Never less than the 8517 beyond: at less than 4 operations a cycle the second
+        line starts below the end of the first.
+        """
+        top = 300 + self._per_element(np.full_like(elements, 8217), 1, 1)
+        short = np.minimum(self._per_element(elements, 3, 4) + 290, top)
+        long = np.maximum(self._per_element(elements, 1, 2) + 300, top)
+        return np.where(elements <= 16432, short, long)
 
     def unary(self, elements: Integers) -> Integers:
         """Return 0.5e + 200."""
@@ -147,7 +151,8 @@ class Device:
 
     def gather(self, elements: Integers, indices: Integers) -> Integers:
         """Return 300 + ⌈elements / indices / 2⌉ · indices + indices."""
-        return 300 + indices + self._per_element(elements, 1, 2, rows=indices)
+        rows = 1 if self.blocks is Blocks.FRACTIONAL else indices
+        return 300 + indices + self._per_element(elements, 1, 2, rows=rows)
 
     def _per_element(
         self,
@@ -163,60 +168,3 @@ class Device:
         top = numerator * FITTED_FLOP_PER_CYCLE // factor
         bottom = denominator * self.vector_flop_per_cycle // factor
         return rows * ceil_divide(elements * top, rows * bottom)
-
-
-def matmul_dimensions(
-    einsum: Einsum,
-) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Return the dimensions that play b, m, n and k in a matmul pass.
-
-    By the first two inputs: b indexes both and the output, n the second and the
-    output, every reduced dimension is k, the rest is m. So a convolution's kernel and
-    input channels are k, its output channels n, batch and output positions m, and a
-    group is b.
-    """
-    first, second = _matmul_operands(einsum)
-    left, right = first.dimensions, second.dimensions
-    b, m, n, k = [], [], [], []
-    for dimension in einsum.dimensions:
-        name = dimension.name
-        if name not in einsum.output.dimensions:
-            k.append(name)
-        elif name in left and name in right:
-            b.append(name)
-        elif name in right:
-            n.append(name)
-        else:
-            m.append(name)
-    return b, m, n, k
-
-
-def row_names(einsum: Einsum) -> list[str]:
-    """Return the dimensions that number the rows of a softmax or norm."""
-    return [
-        d.name
-        for d in einsum.dimensions
-        if d.name in einsum.output.dimensions and d.name not in einsum.row_dimensions
-    ]
-
-
-def index_names(einsum: Einsum) -> list[str]:
-    """Return the dimensions that number the indices of a gather.
-
-    Those of the indices where they are an input (the input with the fewest
-    dimensions), else those of the first axis of the data.
-    """
-    if len(einsum.inputs) > 1:
-        indices = min(einsum.inputs, key=lambda access: len(access.dimensions))
-        names = indices.dimensions
-    elif einsum.inputs and einsum.inputs[0].axes:
-        names = frozenset(name for name, _ in einsum.inputs[0].axes[0].terms)
-    else:
-        names = frozenset()
-    return [d.name for d in einsum.dimensions if d.name in names]
-
-
-def _matmul_operands(einsum: Einsum) -> tuple[Access, Access]:
-    if not einsum.inputs:
-        raise ValueError("a matmul pass needs an input")
-    return einsum.inputs[0], einsum.inputs[min(1, len(einsum.inputs) - 1)]

@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.one_operator import small_chip
 
-from elkhound.model.options.rates import exchange_cycles, inbound_cycles
+from elkhound.model.options.rates import (
+    exchange_cycles,
+    inbound_cycles,
+    port_cycles,
+)
 
 
 @settings(derandomize=True, deadline=None)
@@ -35,3 +39,8 @@ def test_bulk_rates_are_the_chips(
     assert inbound_cycles(chip, array).tolist() == [
         chip.inbound_cycles(size) for size in sizes
     ]
+
+
+def test_a_tile_takes_at_least_the_time_its_bytes_cross_the_sram_port() -> None:
+    sizes = np.array([32, 33], dtype=np.int64)
+    assert port_cycles(small_chip(1), sizes).tolist() == [2, 3]  # 16 B a cycle
