@@ -4,6 +4,7 @@
 * `cp_sat`: `CpSat`, the gate model (`gate_model`)
 * `milp`: `Milp`, the phase model (`phase_model`)
 * `labels`: `LabelDp`, the dynamic programme
+* `thinned`: `Thinned`, any of them on fewer options (`cover`)
 * `bounds`: `best_bounds` and `Ideal` (`path`, `renewal`, `ideal`)
 
 Nothing is imported here: OR-Tools and PuLP load with the method that needs them.
