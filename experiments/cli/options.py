@@ -256,7 +256,8 @@ def graph_flags(function: Function) -> Function:
             "--unknown",
             metavar="error|zero|FILE",
             help="Operators that are not known: refuse the file, let them cost "
-            "nothing and warn, or take shape and cost from a YAML file.  "
+            "nothing and warn, or take shape and cost from a YAML file; installed "
+            "packages describe theirs.  "
             "[default: error]",
         ),
         click.option(

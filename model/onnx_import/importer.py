@@ -25,7 +25,7 @@ from elkhound.model.onnx_import.reader import read_source
 from elkhound.model.onnx_import.report import ImportReport, PatternMatch
 from elkhound.model.onnx_import.resolve import resolve
 from elkhound.model.onnx_import.source import Node, Source, Value
-from elkhound.model.onnx_import.supported import refuse_unsupported
+from elkhound.model.onnx_import.supported import refuse_known, refuse_unsupported
 from elkhound.model.onnx_import.symbols import bound_symbols, check_bind
 from elkhound.model.onnx_import.unknown import Unknown, unknown_of
 
@@ -78,9 +78,10 @@ def import_onnx(
     """
     path = Path(path)
     check_bind(bind)
+    choices = Choices(branches, trips, unknown_of(unknown))
+    refuse_known(choices.unknown)
     source = read_source(path, bind, time_limit_seconds)
     try:
-        choices = Choices(branches, trips, unknown_of(unknown))
         report = _planned(source, bind, weights, activations, patterns, choices)
         if strict and report.warnings:
             raise BadInputError(
@@ -168,8 +169,8 @@ def _about_unknown(found: Mapping[str, int], unknown: Unknown) -> list[str]:
         f"operator {op} is not known: its {count} nodes "
         + (
             "cost nothing"
-            if unknown.description(op) is None
-            else "cost what the user's file says"
+            if (user := unknown.description(op)) is None
+            else f"cost what {user.origin} says"
         )
         for op, count in sorted(found.items())
     ]

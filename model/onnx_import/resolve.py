@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from elkhound.model.dtype import DTYPES
 from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.onnx_import.choices import Choices
 from elkhound.model.onnx_import.control import CONTROL, inline
@@ -13,7 +14,7 @@ from elkhound.model.onnx_import.order import legible
 from elkhound.model.onnx_import.shapes.infer import input_values, node_values
 from elkhound.model.onnx_import.source import Node, Source, Value
 from elkhound.model.onnx_import.supported import SUPPORTED, refuse_unsupported
-from elkhound.model.onnx_import.unknown import attributes_of
+from elkhound.model.onnx_import.user_operators import OperatorCall, StandIn
 
 MOST_NODES = 50_000  # after unrolling; beyond, planning is hopeless anyway
 
@@ -98,23 +99,55 @@ class Resolver:
         self.nodes.append(node if name == node.name else replace(node, name=name))
 
     def _take_unknown(self, node: Node) -> None:
-        """Take an operator as the user's file describes it, or for nothing."""
+        """Take an operator as the user or a package describes it, or for nothing."""
         self.unknown[node.op] = self.unknown.get(node.op, 0) + 1
         user = self.choices.unknown.description(node.op)
         if user is None:
             self.take(replace(node, op="elkhound::Free", subgraphs={}, captured=()))
-        elif user.stands_for is None:
-            plain = {**node.attributes, **attributes_of(user)}
-            self.take(replace(node, op="elkhound::User", attributes=plain))
-        elif user.stands_for not in SUPPORTED:
+            return
+        answer = user.answer(self._call(node))
+        if isinstance(answer, StandIn):
+            self._take_stand_in(node, answer, user.origin)
+            return
+        inputs = [self.values[name] for name in node.inputs if name]
+        constant = all(value.constant for value in inputs)
+        for name, cost in zip(node.outputs, answer, strict=True):
+            if name:
+                self.values[name] = Value(DTYPES[cost.dtype], cost.shape, constant)
+        self._append(
+            replace(node, op="elkhound::User", attributes={"costs": list(answer)})
+        )
+
+    def _call(self, node: Node) -> OperatorCall:
+        inputs = [self.values[name] if name else None for name in node.inputs]
+        return OperatorCall(
+            node.op,
+            node.name,
+            tuple(None if value is None else value.shape for value in inputs),
+            tuple(None if value is None else value.dtype.name for value in inputs),
+            node.attributes,
+            len(node.outputs),
+        )
+
+    def _take_stand_in(self, node: Node, known: StandIn, origin: str) -> None:
+        if known.op not in SUPPORTED:
             raise BadInputError(
-                f"operator {node.op} stands for {user.stands_for}, which is not known",
+                f"operator {node.op} stands for {known.op}, which is not known",
                 code="unsupported-operator",
-                where="--unknown",
-                hint=nearest(user.stands_for, sorted(SUPPORTED)),
+                where=origin,
+                hint=nearest(known.op, sorted(SUPPORTED)),
             )
-        else:
-            self.take(replace(node, op=user.stands_for, version=21, misfit=""))
+        places = range(len(node.inputs)) if known.inputs is None else known.inputs
+        self.take(
+            replace(
+                node,
+                op=known.op,
+                inputs=tuple(node.input(place) for place in places),
+                attributes={**node.attributes, **known.attributes},
+                version=21,
+                misfit="",
+            )
+        )
 
     def _expand(self, node: Node) -> None:
         inputs = [self.values[name] if name else None for name in node.inputs]

@@ -36,12 +36,23 @@ def refuse_unsupported(nodes: Sequence[Node], policy: Unknown) -> None:
             f"cannot plan operator {first.op} (node {first.name}, output {output}); "
             f"unsupported types in the graph: {types}",
             code="unsupported-operator",
-            hint="--unknown zero, or a file that describes them",
+            hint="--unknown zero, or a file or package that describes them",
         )
     for node in nodes:
         if node.misfit:
             raise BadInputError(
                 f"node {node.name} ({node.op}): {node.misfit}", code="bad-node"
+            )
+
+
+def refuse_known(policy: Unknown) -> None:
+    """Refuse a file that describes an operator which needs no description."""
+    for op, user in policy.described.items():
+        if op in SUPPORTED:
+            raise BadInputError(
+                f"operator {op} is known; its description has no effect",
+                code="no-effect",
+                where=user.origin,
             )
 
 

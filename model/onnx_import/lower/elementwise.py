@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from elkhound.model.graph import Access, Axis, Operator, OperatorKind, Pass
 from elkhound.model.onnx_import.lower.operand import (
     Call,
@@ -56,46 +54,6 @@ def gated(call: Call) -> tuple[Operator, ...]:
 def free(call: Call) -> tuple[Operator, ...]:
     """Lower an unknown operator that the user lets go for nothing."""
     return ()
-
-
-def described(call: Call) -> tuple[Operator, ...]:
-    """Lower an operator that the user describes: its passes, once per output.
-
-    An input that does not broadcast to the output is seen in its shape.
-    """
-    stated = call.node.attributes.get("passes")
-    passes = (
-        tuple(p for p in stated if isinstance(p, Pass))
-        if isinstance(stated, list)
-        else ()
-    )
-    operators = []
-    for index, out in enumerate(call.outputs):
-        if out is None:
-            continue
-        sizes, axes = grid(out.shape)
-        inputs = [
-            broadcast_access(operand, axes)
-            if _spreads(operand.shape, out.shape)
-            else Operand(operand.root, out.shape, tuple(range(len(axes)))).access(axes)
-            for operand in call.inputs
-            if operand is not None and not operand.folded
-        ]
-        operator = call.operator(
-            OperatorKind.ELEMENTWISE,
-            sizes or {"d0": 1},
-            inputs,
-            out.access(axes),
-            passes,
-        )
-        name = f"{operator.name}[{index}]" if index else operator.name
-        operators.append(replace(operator, name=name))
-    return tuple(operators)
-
-
-def _spreads(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
-    pairs = zip(shape[::-1], whole[::-1], strict=False)
-    return len(shape) <= len(whole) and all(own in (1, all_) for own, all_ in pairs)
 
 
 def rescale(call: Call) -> tuple[Operator, ...]:
@@ -165,12 +123,13 @@ def rotary(call: Call) -> tuple[Operator, ...]:
         heads = max(1, node.integer("num_heads", 1))
         width = hidden // heads
     pairs = (2, half) if width == 2 * half else (width, 1)
-    by_head = (batch, heads, positions) if len(image.shape) == 4 else None
-    shape = (*(by_head or (batch, positions, heads)), *pairs)
-    sizes, axes = grid(shape)
+    by_head = len(image.shape) == 4
+    seen, out = (
+        (whole if by_head else whole.split(2, (heads, width))).split(3, pairs)
+        for whole in (image, call.output)
+    )
+    sizes, axes = grid(seen.shape)
     rows = [axes[0], axes[2] if by_head else axes[1]]
-    seen = Operand(image.root, shape, tuple(range(5)))
-    out = Operand(call.output.root, shape, tuple(range(5)))
     table_axes = [*rows, axes[4]]
     accesses = [
         Operand(t.root, (batch, positions, half), (0, 1, 2)).access(table_axes)

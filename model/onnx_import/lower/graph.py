@@ -10,6 +10,7 @@ from elkhound.model.graph import Access, Graph, Home, Operator, Pass, Tensor
 from elkhound.model.onnx_import.lower import (
     attention,
     blocked,
+    composites,
     copies,
     elementwise,
     matmul,
@@ -17,6 +18,7 @@ from elkhound.model.onnx_import.lower import (
     resize,
     rows,
     sums,
+    user,
     windows,
 )
 from elkhound.model.onnx_import.lower.operand import Call, Operand, is_view, operands
@@ -76,6 +78,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     "elkhound::Attention": attention.attention,
     "elkhound::BlockedMatMul": blocked.product,
     "elkhound::Columns": windows.columns,
+    "elkhound::Composite": composites.composite,
     "elkhound::Copy": copies.moved,
     "elkhound::Einsum": sums.einsum,
     "elkhound::Free": elementwise.free,
@@ -86,11 +89,13 @@ LOWERINGS: Mapping[str, Lowering] = {
     "elkhound::Load": copies.copy,
     "elkhound::LstmCell": recurrent.lstm_cell,
     "elkhound::LstmRow": recurrent.lstm_row,
+    "elkhound::ProductSum": composites.product_sum,
     "elkhound::RecurrentProduct": recurrent.product,
     "elkhound::RnnRow": recurrent.rnn_row,
     "elkhound::Rope": elementwise.rotary_tables,
     "elkhound::RowNorm": rows.row_norm,
-    "elkhound::User": elementwise.described,
+    "elkhound::Scatter": composites.scatter,
+    "elkhound::User": user.described,
 }
 
 

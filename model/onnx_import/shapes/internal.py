@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from elkhound.model.onnx_import.shapes import standard
 from elkhound.model.onnx_import.shapes.standard import Rule, Shape, need
 from elkhound.model.onnx_import.source import Node, Value
-from elkhound.model.onnx_import.unknown import extent
 
 
 def attention(node: Node, values: Sequence[Value | None]) -> list[Shape]:
@@ -40,23 +39,14 @@ def einsum(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     return [tuple(extents[letter] for letter in node.text("out", ""))]
 
 
-def user(node: Node, values: Sequence[Value | None]) -> list[Shape]:
-    """As the user's file says, for every output."""
-    stated = node.attributes.get("shape")
-    shapes = [None if value is None else value.shape for value in values]
-    if isinstance(stated, list):
-        return [tuple(extent(e, shapes) for e in stated)] * len(node.outputs)
-    return [need(values, 0).shape] * len(node.outputs)
-
-
 RULES: Mapping[str, Rule] = {
     "elkhound::ArgSort": standard.first_only,
     "elkhound::Attention": attention,
     "elkhound::BlockedMatMul": blocked,
+    "elkhound::Composite": standard.first_only,
     "elkhound::Copy": copy,
     "elkhound::Einsum": einsum,
     "elkhound::GroupNorm": standard.first_only,
     "elkhound::Load": copy,
     "elkhound::RowNorm": standard.first_only,
-    "elkhound::User": user,
 }
