@@ -325,12 +325,17 @@ class PlacementKind(Kind[PlacementProblem, Placement]):
         return None
 
 
+KINDS: dict[str, Kind[Any, Any]] = {
+    kind.name: kind for kind in (ScheduleKind(), AllocationKind(), PlacementKind())
+}
+
+
 def kind_of(problem: object) -> Kind[Any, Any]:
     """Return the kind a problem is of."""
     if isinstance(problem, ScheduleProblem):
-        return ScheduleKind()
+        return KINDS["schedule"]
     if isinstance(problem, AllocationProblem):
-        return AllocationKind()
+        return KINDS["allocation"]
     if isinstance(problem, PlacementProblem):
-        return PlacementKind()
+        return KINDS["placement"]
     raise TypeError(f"{type(problem).__name__} is no problem that can be compared")

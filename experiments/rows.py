@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from elkhound.model.result import Bound, Status
 
@@ -95,6 +96,12 @@ class Row:
     def document(self) -> dict[str, object]:
         """Return the row as JSON knows it: the columns of its kind."""
         return {name: getattr(self, name) for name in columns(self.kind)}
+
+
+def row_from(document: Mapping[str, Any]) -> Row:
+    """Return the row that `Row.document` was written from; other keys are ignored."""
+    known = {f.name: document[f.name] for f in fields(Row) if f.name in document}
+    return Row(**{**known, "status": Status(document["status"])})
 
 
 def columns(kind: str) -> tuple[str, ...]:

@@ -135,10 +135,18 @@ def read_source(model: str, flags: ModelFlags) -> Source:
     if is_problem_file(model):
         return _read_problem_file(model, flags)
     from elkhound.model.io import load_chip
-    from elkhound.model.options import schedule_problem
 
     chip = load_chip(DEFAULT_CHIP if flags.chip is None else flags.chip)
-    read = spill(read_graph(model, flags), flags, chip)
+    return source_on_chip(model, read_graph(model, flags), flags, chip)
+
+
+def source_on_chip(
+    model: str, read: ReadGraph, flags: ModelFlags, chip: Chip
+) -> Source:
+    """Return the schedule problem of a graph on a chip, whatever `flags.chip` says."""
+    from elkhound.model.options import schedule_problem
+
+    read = spill(read, flags, chip)
     problem = schedule_problem(
         read.graph,
         chip,
@@ -193,7 +201,7 @@ def read_graph(model: str, flags: ModelFlags) -> ReadGraph:
 
 def _import_onnx(path: Path, flags: ModelFlags) -> ReadGraph:
     _refuse("an ONNX file", {"--phase": flags.phase is not None})
-    _require_file(path)
+    require_file(path)
     from elkhound.model.onnx_import import import_onnx
 
     report = import_onnx(
@@ -204,7 +212,7 @@ def _import_onnx(path: Path, flags: ModelFlags) -> ReadGraph:
         patterns=flags.patterns,
         branches=flags.branches,
         trips=flags.trips,
-        unknown="error" if flags.unknown is None else flags.unknown,
+        unknown=flags.unknown or "error",
         strict=flags.strict,
     )
     return ReadGraph(report.graph, report)
@@ -227,7 +235,7 @@ def _build_workload(model: str, flags: ModelFlags) -> ReadGraph:
 
 def _read_problem_file(model: str, flags: ModelFlags) -> Source:
     path = Path(model)
-    _require_file(path)
+    require_file(path)
     _refuse(
         "a problem file",
         {
@@ -270,7 +278,8 @@ def _given_import_flags(flags: ModelFlags) -> dict[str, bool]:
     }
 
 
-def _require_file(path: Path) -> None:
+def require_file(path: Path) -> None:
+    """Refuse a path that is no file."""
     if path.is_dir():
         raise BadInputError("is a directory", code="not-a-file", where=str(path))
     if not path.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -81,8 +82,16 @@ def chip_names() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in _PRESETS.glob("*.yaml")))
 
 
-def load_chip(name_or_path: str) -> Chip:
+def load_chip(name_or_path: str, changes: Mapping[str, object] | None = None) -> Chip:
     """Return a preset, or the chip of a YAML or JSON file.
+
+    Parameters
+    ----------
+    name_or_path : str
+        The preset or file.
+    changes : mapping of str to object or None
+        Values that take the place of the file's, by key path:
+        ``hbm.bytes_per_second``. What the file leaves out follows them.
 
     Raises
     ------
@@ -92,7 +101,7 @@ def load_chip(name_or_path: str) -> Chip:
     """
     names = chip_names()
     if name_or_path in names:
-        return chip_from(read_document(_PRESETS / f"{name_or_path}.yaml"))
+        return chip_from(_changed(_PRESETS / f"{name_or_path}.yaml", changes))
     path = Path(name_or_path)
     is_path = len(path.parts) > 1 or path.suffix in (".yaml", ".yml", ".json")
     if not str(name_or_path) or not (is_path or path.exists()):
@@ -101,7 +110,21 @@ def load_chip(name_or_path: str) -> Chip:
             code="unknown-chip",
             hint=nearest(name_or_path, list(names)),
         )
-    return chip_from(read_document(name_or_path))
+    return chip_from(_changed(name_or_path, changes))
+
+
+def _changed(path: str | Path, changes: Mapping[str, object] | None) -> Document:
+    """Return a file's document with some of its values replaced."""
+    document = read_document(path)
+    for key, value in (changes or {}).items():
+        *sections, last = key.split(".")
+        place = document.value
+        for section in sections:
+            place = place.setdefault(section, {}) if isinstance(place, dict) else None
+        if not isinstance(place, dict):
+            document.refuse(f"{sections[-1]} holds no keys", code="unknown-key")
+        place[last] = value
+    return document
 
 
 def chip_from(document: Document) -> Chip:
