@@ -212,7 +212,7 @@ def _import_onnx(path: Path, flags: ModelFlags) -> ReadGraph:
         patterns=flags.patterns,
         branches=flags.branches,
         trips=flags.trips,
-        unknown=flags.unknown or "error",
+        unknown="error" if flags.unknown is None else flags.unknown,
         strict=flags.strict,
     )
     return ReadGraph(report.graph, report)
