@@ -4,6 +4,7 @@ from elkhound.simpy_chip.chip import simulate
 from elkhound.simpy_chip.placement import Fidelity
 from elkhound.simpy_chip.score import (
     CoreScore,
+    LinkScore,
     Occupancy,
     OperatorScore,
     Phase,
@@ -20,6 +21,7 @@ __all__ = [
     "CoreScore",
     "DeadlockError",
     "Fidelity",
+    "LinkScore",
     "Occupancy",
     "OperatorScore",
     "Phase",

@@ -12,10 +12,10 @@ from elkhound.model.program import Execute, PreloadAsync, Program, Task
 from elkhound.simpy_chip.core import Cores, Execution, work_of
 from elkhound.simpy_chip.hbm import Delivery, Hbm
 from elkhound.simpy_chip.host import Host, check_program, text_of
-from elkhound.simpy_chip.links.fair_share import Route
 from elkhound.simpy_chip.links.network import Network
-from elkhound.simpy_chip.links.topology import Topology, topology_of
-from elkhound.simpy_chip.placement import Cell, Fidelity, cells_of, name_of
+from elkhound.simpy_chip.links.topology import topology_of
+from elkhound.simpy_chip.loads import core_scores_of, link_scores_of, tells_exchange
+from elkhound.simpy_chip.placement import Fidelity, cells_of
 from elkhound.simpy_chip.score import (
     CoreScore,
     OperatorScore,
@@ -122,12 +122,14 @@ def simulate(
     )
     makespan = operators[-1].execute_end_cycle if operators else 0
     core_scores = core_scores_of(cores, links, network)
+    bytes_known = all(tells_exchange(task.option) for task in program.tasks)
     hbm_bytes = _hbm_bytes(program)
     return Score(
         makespan_cycles=makespan,
         operators=operators,
         split=split_time(operators, makespan),
         cores=core_scores,
+        links=link_scores_of(cells, links, network, bytes_known=bytes_known),
         sram_bytes=program.sram_bytes,
         occupancy=cores.sram.occupancy,
         peak_bytes=cores.sram.peak_bytes,
@@ -209,37 +211,6 @@ def _operator_score(
         stall_cycles=execution.stall_cycles,
         phases=execution.phases,
     )
-
-
-def core_scores_of(
-    cores: Cores, links: Topology, network: Network
-) -> tuple[CoreScore, ...]:
-    """Return what the cores did; those with the same numbers share an entry."""
-    alike: dict[tuple[int, Fraction, Fraction, Fraction, int], list[Cell]] = {}
-    for index, cell in enumerate(cores.cells):
-        incoming = links.incoming(index)
-        numbers = (
-            cores.delivered_bytes[index],
-            _mean_work(network, incoming),
-            _mean_work(network, links.outgoing(index)),
-            max(network.peak_load.get(link, Fraction(0)) for link in incoming),
-            cores.compute_cycles[index],
-        )
-        alike.setdefault(numbers, []).append(cell)
-    total = sum(cell.multiplicity for cell in cores.cells)
-    scores = []
-    for numbers, cells in alike.items():
-        count = sum(cell.multiplicity for cell in cells)
-        name = name_of(cells[0].first_core, count, total)
-        scores.append(CoreScore(name, count, *numbers))
-    return tuple(scores)
-
-
-def _mean_work(network: Network, links: Route) -> Fraction:
-    done = sum(
-        (network.work_done.get(link, Fraction(0)) for link in links), Fraction(0)
-    )
-    return done / max(1, len(links))
 
 
 def _mean(cores: Sequence[CoreScore], number: str) -> Fraction:

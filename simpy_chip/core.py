@@ -47,11 +47,14 @@ class Work:
         In order.
     overlapped : bool
         Whether a superstep computes and exchanges at once, or first exchanges.
+    distribute_bytes : int
+        What peers read from a core's SRAM before.
     """
 
     distribute_cycles: int
     supersteps: tuple[Superstep, ...]
     overlapped: bool
+    distribute_bytes: int = 0
 
 
 def shares(cycles: int, parts: int) -> list[int]:
@@ -71,14 +74,17 @@ def work_of(option: ScheduleOption) -> Work:
     compute, exchange = option.compute_cycles, option.exchange_cycles
     if distribute is None or compute is None or exchange is None:
         return Work(0, (Superstep(link, total - link),), overlapped=False)
-    steps, remote_bytes = 1, 0
+    steps, remote_bytes, before_bytes = 1, 0, 0
     if option.payload is not None:
         steps = option.payload.steps
         remote_bytes = option.payload.exchange_bytes
+        before_bytes = option.payload.distribute_bytes
     cut = (shares(amount, steps) for amount in (exchange, compute, remote_bytes))
     supersteps = map(Superstep, *cut)
     serial = distribute + compute + exchange
-    return Work(distribute, tuple(supersteps), overlapped=total != serial)
+    return Work(
+        distribute, tuple(supersteps), total != serial, distribute_bytes=before_bytes
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +178,17 @@ class Cores:
         tiles = self.tiles(operator)
         phases: list[Phase] = []
         yield from self._exchange(
-            PhaseKind.DISTRIBUTE, work.distribute_cycles, tiles, phases
+            PhaseKind.DISTRIBUTE,
+            Superstep(work.distribute_cycles, 0, work.distribute_bytes),
+            tiles,
+            phases,
         )
         alone = self._with_latency(work.distribute_cycles)
         stalls = 0
         for step in work.supersteps:
             stall = self._stall(step) if work.overlapped else 0
             stalls += stall
-            exchange = self._exchange(
-                PhaseKind.EXCHANGE, step.exchange_cycles, tiles, phases
-            )
+            exchange = self._exchange(PhaseKind.EXCHANGE, step, tiles, phases)
             compute = self._compute(step.compute_cycles, stall, tiles, phases)
             lasts = (
                 self._with_latency(step.exchange_cycles),
@@ -205,14 +212,17 @@ class Cores:
         return cycles + self._latency_cycles if cycles else 0
 
     def _exchange(
-        self, kind: PhaseKind, cycles: int, tiles: list[Tile], phases: list[Phase]
+        self, kind: PhaseKind, step: Superstep, tiles: list[Tile], phases: list[Phase]
     ) -> Generator[Event, None, None]:
+        cycles = step.exchange_cycles
         if cycles == 0:
             return
         start = int(self._env.now)
         if self._latency_cycles:
             yield self._env.timeout(self._latency_cycles)
-        yield self._network.start(self._links.exchange(cycles, tiles))
+        yield self._network.start(
+            self._links.exchange(cycles, step.remote_bytes, tiles)
+        )
         phases.append(Phase(kind, start, int(self._env.now)))
 
     def _stall(self, step: Superstep) -> int:

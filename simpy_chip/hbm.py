@@ -124,4 +124,5 @@ class Hbm:
         if work == 0:
             return self._env.timeout(cycles)
         tiles = self._cores.tiles(operator)
-        return self._network.start(self._links.preload(work, cycles, tiles))
+        size_bytes = option.preload_bytes
+        return self._network.start(self._links.preload(work, cycles, size_bytes, tiles))

@@ -151,6 +151,32 @@ class CoreScore:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkScore:
+    """What went over one link, or over each of several that carry the same.
+
+    Parameters
+    ----------
+    name : str
+        The link, or the first of them.
+    multiplicity : int
+        How many there are.
+    carried_bytes : int or None
+        True bytes over it, preloads and exchanges; None where options do not tell
+        what they exchange.
+    work_cycles : Fraction
+        Cycles of the whole link that took, synchronisation and protocol included.
+    peak_load : Fraction
+        Its highest load; 1 is the capacity.
+    """
+
+    name: str
+    multiplicity: int
+    carried_bytes: int | None
+    work_cycles: Fraction
+    peak_load: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
     """Everything a simulation tells about a program.
 
@@ -164,6 +190,8 @@ class Score:
         Where the makespan goes.
     cores : tuple of CoreScore
         By core or core class.
+    links : tuple of LinkScore
+        By link; those with the same numbers share an entry.
     sram_bytes : int
         Usable bytes per core.
     occupancy : tuple of Occupancy
@@ -190,6 +218,7 @@ class Score:
     operators: tuple[OperatorScore, ...]
     split: TimeSplit
     cores: tuple[CoreScore, ...]
+    links: tuple[LinkScore, ...]
     sram_bytes: int
     occupancy: tuple[Occupancy, ...]
     peak_bytes: int
@@ -248,12 +277,13 @@ def score_document(score: Score) -> dict[str, Any]:
     document = {
         name: getattr(score, name)
         for name in Score.__dataclass_fields__
-        if name not in ("operators", "split", "cores", "occupancy")
+        if name not in ("operators", "split", "cores", "links", "occupancy")
     }
     document["occupancy"] = [[step.cycle, *step.sizes] for step in score.occupancy]
     document["split"] = asdict(score.split)
     document["operators"] = [_operator_document(o) for o in score.operators]
-    document["cores"] = [_core_document(core) for core in score.cores]
+    document["cores"] = [_plain(core) for core in score.cores]
+    document["links"] = [_plain(link) for link in score.links]
     return document
 
 
@@ -274,13 +304,10 @@ def _operator_document(operator: OperatorScore) -> dict[str, Any]:
     return document
 
 
-def _core_document(core: CoreScore) -> dict[str, Any]:
+def _plain(part: CoreScore | LinkScore) -> dict[str, Any]:
+    """Return a part of the score with its fractions as floats."""
+    document = {name: getattr(part, name) for name in part.__dataclass_fields__}
     return {
-        "name": core.name,
-        "multiplicity": core.multiplicity,
-        "delivered_bytes": core.delivered_bytes,
-        "link_work_cycles": float(core.link_work_cycles),
-        "sent_work_cycles": float(core.sent_work_cycles),
-        "link_peak_load": float(core.link_peak_load),
-        "compute_cycles": core.compute_cycles,
+        name: float(value) if isinstance(value, Fraction) else value
+        for name, value in document.items()
     }

@@ -109,10 +109,18 @@ def _print(score: Any, planned: int | None, chip: Any) -> None:
         "HBM use": _percent(score.hbm_utilisation),
         "link use": _percent(score.link_utilisation),
         "compute use": _percent(score.compute_utilisation),
+        "busiest link": _busiest(score),
         "peak SRAM": f"{score.peak_bytes} B of {score.sram_bytes} B per core",
     }
     for name, value in shown.items():
         click.echo(f"{name:<13} {value}")
+
+
+def _busiest(score: Any) -> str:
+    link = max(score.links, key=lambda link: link.work_cycles)
+    part = link.work_cycles / max(1, score.makespan_cycles)
+    carried = "" if link.carried_bytes is None else f", {link.carried_bytes} B"
+    return f"{link.name}: {_percent(float(part))}{carried}"
 
 
 def _percent(part: float | None) -> str:

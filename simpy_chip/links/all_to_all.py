@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from elkhound.simpy_chip.links.fair_share import Route
+from elkhound.simpy_chip.links.link import Link
 from elkhound.simpy_chip.links.network import Transfer
-from elkhound.simpy_chip.placement import Tile
+from elkhound.simpy_chip.placement import Cell, Tile
 
 
 class AllToAllLinks:
@@ -39,18 +40,29 @@ class AllToAllLinks:
         """Return its out-port."""
         return (self._cells + cell,)
 
-    def exchange(self, cycles: int, tiles: Sequence[Tile]) -> Iterator[Transfer]:
+    def links(self, cells: Sequence[Cell]) -> Iterator[Link]:
+        """Return the ports of all cores or classes."""
+        for number, cell in enumerate(cells):
+            place, count = f"core {cell.first_core}", cell.multiplicity
+            yield Link(number, "in-port of", place, count)
+            yield Link(self._cells + number, "out-port of", place, count)
+
+    def exchange(
+        self, cycles: int, size_bytes: int, tiles: Sequence[Tile]
+    ) -> Iterator[Transfer]:
         """Return one exchange of an operator, of `cycles` on its slowest core."""
         busy = [cell for cell, tile in enumerate(tiles) if tile.points]
         for before, cell in zip([busy[-1], *busy], busy, strict=False):
             sender = cell if self._classes else before
             route = (*self.outgoing(sender), *self.incoming(cell))
-            yield Transfer(tiles[cell].share(cycles), route)
+            tile = tiles[cell]
+            yield Transfer(tile.share(cycles), route, size_bytes=tile.share(size_bytes))
 
     def preload(
-        self, link_cycles: int, cycles: int, tiles: Sequence[Tile]
+        self, link_cycles: int, cycles: int, size_bytes: int, tiles: Sequence[Tile]
     ) -> Iterator[Transfer]:
         """Return the transfers of a preload that takes `cycles` if undisturbed."""
         for cell, tile in enumerate(tiles):
             work = tile.share(link_cycles)
-            yield Transfer(work, self.incoming(cell), Fraction(work, cycles))
+            cap = Fraction(work, cycles)
+            yield Transfer(work, self.incoming(cell), cap, tile.share(size_bytes))

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from elkhound.model.chip import Mesh2D
 from elkhound.simpy_chip.links.fair_share import Route
+from elkhound.simpy_chip.links.link import Link
 from elkhound.simpy_chip.links.network import Transfer
-from elkhound.simpy_chip.placement import Tile
+from elkhound.simpy_chip.placement import Cell, Tile
 
 Place = tuple[int, int]
 """Column and row."""
@@ -102,20 +103,40 @@ class MeshLinks:
         mesh = self._mesh
         return 0 <= place[0] < mesh.columns and 0 <= place[1] < mesh.rows
 
-    def exchange(self, cycles: int, tiles: Sequence[Tile]) -> Iterator[Transfer]:
+    def links(self, cells: Sequence[Cell]) -> Iterator[Link]:
+        """Return the links between neighbours, and those from HBM to the edges."""
+        for cell in cells:
+            place = self._places[cell.first_core]
+            for direction, (right, down) in enumerate(_STEPS):
+                neighbour = (place[0] + right, place[1] + down)
+                if self._is_inside(neighbour):
+                    index = self._link(place, direction)
+                    yield Link(index, "link", f"{_text(place)}→{_text(neighbour)}")
+            if len(self._inbound[cell.first_core]) == 1:
+                yield Link(self._edge_link(place), "link", f"HBM→{_text(place)}")
+
+    def exchange(
+        self, cycles: int, size_bytes: int, tiles: Sequence[Tile]
+    ) -> Iterator[Transfer]:
         """Return one exchange of an operator, of `cycles` on its slowest core."""
         busy = [core for core, tile in enumerate(tiles) if tile.points]
         for before, core in zip([busy[-1], *busy], busy, strict=False):
             route = self.route(self._places[before], self._places[core])
-            yield Transfer(tiles[core].share(cycles), route)
+            tile = tiles[core]
+            yield Transfer(tile.share(cycles), route, size_bytes=tile.share(size_bytes))
 
     def preload(
-        self, link_cycles: int, cycles: int, tiles: Sequence[Tile]
+        self, link_cycles: int, cycles: int, size_bytes: int, tiles: Sequence[Tile]
     ) -> Iterator[Transfer]:
         """Return the transfers of a preload that takes `cycles` if undisturbed."""
         for tile, route in zip(tiles, self._inbound, strict=True):
             work = Fraction(tile.share(link_cycles), self._mesh.reach)
-            yield Transfer(work, route, work / cycles)
+            yield Transfer(work, route, work / cycles, tile.share(size_bytes))
+
+
+def _text(place: Place) -> str:
+    column, row = place
+    return f"({column}, {row})"
 
 
 class MeshEdge:
@@ -144,15 +165,25 @@ class MeshEdge:
         """Return the link that stands for all."""
         return (self.NEXT,)
 
-    def exchange(self, cycles: int, tiles: Sequence[Tile]) -> Iterator[Transfer]:
+    def links(self, cells: Sequence[Cell]) -> Iterator[Link]:
+        """Return the two links the class stands for."""
+        yield Link(self.EDGE, "link", "from HBM to an edge")
+        yield Link(self.NEXT, "link", "beside an edge")
+
+    def exchange(
+        self, cycles: int, size_bytes: int, tiles: Sequence[Tile]
+    ) -> Iterator[Transfer]:
         """Return the exchange over the link that most preloads use."""
-        yield Transfer(tiles[0].share(cycles), (self.NEXT,))
+        tile = tiles[0]
+        yield Transfer(
+            tile.share(cycles), (self.NEXT,), size_bytes=tile.share(size_bytes)
+        )
 
     def preload(
-        self, link_cycles: int, cycles: int, tiles: Sequence[Tile]
+        self, link_cycles: int, cycles: int, size_bytes: int, tiles: Sequence[Tile]
     ) -> Iterator[Transfer]:
         """Return the preloads of the cores behind one edge link."""
         work = Fraction(tiles[0].share(link_cycles), self._reach)
         for hops in range(self._reach):
             route = (self.EDGE, self.NEXT) if hops else (self.EDGE,)
-            yield Transfer(work, route, work / cycles)
+            yield Transfer(work, route, work / cycles, tiles[0].share(size_bytes))

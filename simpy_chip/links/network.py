@@ -29,11 +29,14 @@ class Transfer:
         Links it takes, all at the same rate.
     cap : Fraction
         Share of a link it asks for, in (0, 1].
+    size_bytes : int
+        What it carries over each link of the route; of what options do not tell, 0.
     """
 
     work: int | Fraction
     route: Route
     cap: Fraction = ONE
+    size_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -101,6 +104,7 @@ class Network:
         self._unshared: dict[_Group, None] = {}  # groups whose rates are not known
         self._alarms: dict[int, list[_Group]] = {}
         self.work_done: dict[int, Fraction] = {}
+        self.bytes_done: dict[int, int] = {}
         self.peak_load: dict[int, Fraction] = {}
 
     def start(self, transfers: Iterable[Transfer]) -> Event:
@@ -219,9 +223,10 @@ class Network:
         if group.flows:
             self._share(group.flows)
         for flow in ended:
-            work = flow.transfer.work
+            work, size_bytes = flow.transfer.work, flow.transfer.size_bytes
             for link in flow.transfer.route:
                 self.work_done[link] = self.work_done.get(link, Fraction(0)) + work
+                self.bytes_done[link] = self.bytes_done.get(link, 0) + size_bytes
                 self._group_of.pop(link, None)
             flow.batch.ended()
         for flow in group.flows:

@@ -8,9 +8,10 @@ from typing import Protocol
 from elkhound.model.chip import Chip, Mesh2D
 from elkhound.simpy_chip.links.all_to_all import AllToAllLinks
 from elkhound.simpy_chip.links.fair_share import Route
+from elkhound.simpy_chip.links.link import Link
 from elkhound.simpy_chip.links.mesh import MeshEdge, MeshLinks
 from elkhound.simpy_chip.links.network import Transfer
-from elkhound.simpy_chip.placement import Fidelity, Tile
+from elkhound.simpy_chip.placement import Cell, Fidelity, Tile
 
 
 class Topology(Protocol):
@@ -24,12 +25,18 @@ class Topology(Protocol):
         """Return the links out of it."""
         ...
 
-    def exchange(self, cycles: int, tiles: Sequence[Tile]) -> Iterator[Transfer]:
+    def links(self, cells: Sequence[Cell]) -> Iterator[Link]:
+        """Return every link there is."""
+        ...
+
+    def exchange(
+        self, cycles: int, size_bytes: int, tiles: Sequence[Tile]
+    ) -> Iterator[Transfer]:
         """Return one exchange of an operator, of `cycles` on its slowest core."""
         ...
 
     def preload(
-        self, link_cycles: int, cycles: int, tiles: Sequence[Tile]
+        self, link_cycles: int, cycles: int, size_bytes: int, tiles: Sequence[Tile]
     ) -> Iterator[Transfer]:
         """Return the transfers of a preload that takes `cycles` if undisturbed."""
         ...

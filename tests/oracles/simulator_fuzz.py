@@ -59,12 +59,16 @@ def _check_conservation(program: Program, score: Score) -> None:
     cores = 1 if program.chip is None else program.chip.cores
     assert sum(core.multiplicity for core in score.cores) == cores
     assert max(core.link_peak_load for core in score.cores) <= 1
+    assert max(link.peak_load for link in score.links) <= 1
+    assert max(link.work_cycles for link in score.links) <= score.makespan_cycles
     assert score.peak_bytes <= program.sram_bytes
     assert score.occupancy[-1].total_bytes == 0
     options = [task.option for task in program.tasks]
     for option, operator in zip(options, score.operators, strict=True):
         assert (operator.preload_end_cycle is not None) == option.streams
         assert operator.contention_cycles >= 0
+    if all(option.preload_link_cycles or not option.streams for option in options):
+        _check_ports(score)
     # the first core has a largest tile of everything
     delivered = sum(option.preload_bytes for option in options)
     assert max(core.delivered_bytes for core in score.cores) == delivered
@@ -75,6 +79,19 @@ def _check_conservation(program: Program, score: Score) -> None:
              split.contention, split.idle)  # fmt: skip
     assert min(parts) >= 0
     assert sum(parts) == score.makespan_cycles
+
+
+def _check_ports(score: Score) -> None:
+    """What in-ports receive is what out-ports send and HBM delivers."""
+    ports = [link for link in score.links if "port of" in link.name]
+    if not ports:  # a mesh
+        return
+    brought = sum(core.delivered_bytes * core.multiplicity for core in score.cores)
+    for link in ports:
+        assert link.carried_bytes is not None
+        sign = -1 if link.name.startswith("in-port") else 1
+        brought += sign * link.carried_bytes * link.multiplicity
+    assert brought == 0
 
 
 def _break(random: Random, program: Program) -> Program:

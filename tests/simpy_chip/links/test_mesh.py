@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import pytest
 
 from elkhound.model.chip import Chip, Core, Hbm, Mesh2D
 from elkhound.model.program import Execute, PreloadAsync, Program, Task
-from elkhound.model.schedule import ScheduleOption
+from elkhound.model.schedule import OptionPayload, ScheduleOption
 from elkhound.simpy_chip import Fidelity, Score, simulate
 from elkhound.simpy_chip.links.mesh import MeshLinks
 
@@ -153,3 +154,32 @@ def test_without_contention_the_mesh_takes_the_planned_cycles() -> None:
         # P1 0–9 beside E0 0–8; E1 9–10
         score = simulate(program, fidelity=fidelity, contention=False)
         assert score.makespan_cycles == 10
+
+
+def told(exchanged: int, streamed: int) -> OptionPayload:
+    return OptionPayload((("m", 4),), (), 4, 1, 0, streamed, exchanged, 0, (("m", 4),))
+
+
+def test_every_link_of_a_mesh_tells_its_bytes() -> None:
+    # E0: 6 cycles of exchange at 4 B per cycle, 24 B. P1: 9 cycles of an edge link
+    # shared by two cores, 18 B for each.
+    sends = ScheduleOption(0, 24, 0, 0, 0, 8, 6, 0, 2, 6, told(24, 0))
+    loads = ScheduleOption(0, 18, 18, 9, 9, 1, 0, 0, 1, 0, told(0, 72))
+    order = (PreloadAsync(1), Execute(0), Execute(1))
+    tasks = (Task("a", sends, 0), Task("b", loads, 0))
+    score = simulate(Program(order, tasks, 1000, chip(1, 4)), fidelity=Fidelity.CORE)
+    carried = {
+        (link.name, link.multiplicity): link.carried_bytes for link in score.links
+    }
+    # core 3's bytes return to core 0 over all three links west
+    assert carried == {
+        ("link (0, 0)→(1, 0) and 1 like it", 2): 24 + 18,
+        ("link (1, 0)→(2, 0) and 3 like it", 4): 24,
+        ("link HBM→(0, 0) and 1 like it", 2): 18 + 18,
+    }
+
+
+def test_bytes_of_links_are_unknown_where_options_hide_what_they_exchange() -> None:
+    score = beside(9, 9, chip(1, 4), Fidelity.CORE)
+    assert {link.carried_bytes for link in score.links} == {None}
+    assert max(link.work_cycles for link in score.links) == 6 + Fraction(9, 2)
