@@ -108,6 +108,11 @@ class Axis:
 
     terms: tuple[tuple[str, int], ...]
 
+    @property
+    def plain(self) -> bool:
+        """Whether one dimension is the position: tiles neither overlap nor gap."""
+        return len(self.terms) == 1 and self.terms[0][1] == 1
+
     def extent(self, tile: dict[str, int]) -> int:
         """Return how many positions a tile covers on this axis."""
         return 1 + sum(
@@ -125,10 +130,15 @@ class Access:
         Name of the tensor (of its root, for a view).
     axes : tuple of Axis
         One per axis of the accessed view.
+    parts : tuple of tuple of (int, int)
+        Where the view is no re-cut of the storage in order, a reshape behind a
+        transpose: storage stride and extent of what every axis runs through,
+        outermost first; stride 0 where no strides tell. Empty: row-major.
     """
 
     tensor: str
     axes: tuple[Axis, ...]
+    parts: tuple[tuple[tuple[int, int], ...], ...] = ()
 
     @property
     def dimensions(self) -> frozenset[str]:

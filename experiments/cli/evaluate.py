@@ -23,7 +23,7 @@ from elkhound.experiments.cli import options
 @click.option("--plan", metavar="FILE", help="The plan file.")
 @click.option("--mapping", metavar="FILE", help="A fusion mapping: text or YAML.")
 @click.option(
-    "--workload", metavar="NAME|FILE", help="Of the mapping: built in, or YAML."
+    "--workload", metavar="NAME|FILE", help="Of the mapping: built in, YAML, or ONNX."
 )
 @click.option(
     "--accelerator", metavar="NAME|FILE", help="Of the mapping: preset, or YAML."
@@ -33,7 +33,7 @@ from elkhound.experiments.cli import options
     type=options.Bindings(),
     multiple=True,
     callback=options.merged,
-    help="Values of a built-in workload's symbols; may be repeated.",
+    help="Values of the workload's symbols; may be repeated.",
 )
 @click.option("--picture", is_flag=True, help="Draw the mapping, and only that.")
 @options.json_flag
@@ -78,18 +78,17 @@ def _evaluate_mapping(values: dict[str, Any], as_json: bool) -> int:
         evaluation_document,
         print_evaluation,
     )
-    from elkhound.model.io import (
-        load_accelerator,
-        load_fusion_workload,
-        load_mapping,
-    )
+    from elkhound.experiments.fusion_source import read_fusion_workload
+    from elkhound.model.io import load_accelerator, load_mapping
 
     if values["picture"] and as_json:
         raise click.UsageError("--picture has no effect on --json")
+    accelerator = load_accelerator(values["accelerator"])
+    workload, warnings = read_fusion_workload(values["workload"], values["bind"])
+    for line in warnings:
+        click.echo(f"warning: {line}", err=True)
     evaluation = evaluate_mapping(
-        load_accelerator(values["accelerator"]),
-        load_fusion_workload(values["workload"], values["bind"]),
-        load_mapping(values["mapping"]),
+        accelerator, workload, load_mapping(values["mapping"])
     )
     if as_json:
         click.echo(json.dumps(evaluation_document(evaluation), indent=2))

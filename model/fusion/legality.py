@@ -249,16 +249,23 @@ class _Check:
             )
         (place,) = backing
         for path in paths:
-            dimensions = path.einsum.access(tensor).dimensions
+            access = path.einsum.access(tensor)
             for at, node in path.nodes:
                 if at == place:
                     break
                 if isinstance(node, Loop):
                     rank = node.rank_of(path.einsum.name)
-                    if rank not in dimensions:
+                    if rank not in access.dimensions:
                         self.refuse(
                             f"loop over {rank} stands above the backing store of "
                             f"{tensor}, which it does not index in {path.einsum.name}"
+                        )
+                    if not any(a.plain and a.terms[0][0] == rank for a in access.axes):
+                        self.refuse(
+                            f"loop over {rank} stands above the backing store of "
+                            f"{tensor}, whose tiles overlap along it in "
+                            f"{path.einsum.name}: parts would be needed before they "
+                            "are there"
                         )
 
 

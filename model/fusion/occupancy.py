@@ -92,8 +92,7 @@ def _sunk(nodes: tuple[Node, ...], index: int, user: str, apart: frozenset[str])
 
 def _apart(access: Access) -> frozenset[str]:
     """Return the rank variables whose tiles of a tensor neither overlap nor gap."""
-    plain = (axis.terms for axis in access.axes if len(axis.terms) == 1)
-    return frozenset(name for ((name, coefficient),) in plain if coefficient == 1)
+    return frozenset(axis.terms[0][0] for axis in access.axes if axis.plain)
 
 
 def _live(

@@ -216,15 +216,25 @@ def _require_plain_accesses(einsum: FusionEinsum, index: int) -> None:
 
 
 def _require_equal_shapes(workload: FusionWorkload) -> None:
-    shapes: dict[str, tuple[str, tuple[int, ...]]] = {}
+    """Refuse users that see a tensor in different shapes.
+
+    A halo may reach over the tensor's border, which is padding, or leave a rest.
+    """
+    shapes: dict[str, tuple[str, tuple[tuple[int, bool], ...]]] = {}
     for index, einsum in enumerate(workload.einsums):
         for access in einsum.accesses:
-            shape = tuple(axis.extent(workload.size) for axis in access.axes)
+            shape = tuple((a.extent(workload.size), a.plain) for a in access.axes)
             first, known = shapes.setdefault(access.tensor, (einsum.name, shape))
-            if shape != known:
+            agree = len(shape) == len(known) and all(
+                extent == other or not (plain and other_plain)
+                for (extent, plain), (other, other_plain) in zip(
+                    shape, known, strict=True
+                )
+            )
+            if not agree:
                 raise WorkloadError(
-                    f"tensor {access.tensor}: {list(known)} in {first}, "
-                    f"{list(shape)} in {einsum.name}",
+                    f"tensor {access.tensor}: {[extent for extent, _ in known]} in "
+                    f"{first}, {[extent for extent, _ in shape]} in {einsum.name}",
                     ("einsums", index),
                 )
 

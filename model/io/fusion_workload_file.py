@@ -1,4 +1,4 @@
-"""Fusion workloads: YAML files and the built-in ones."""
+"""Fusion workloads: YAML files, ONNX files and the built-in ones."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from pydantic import Field
 from elkhound.model.errors import BadInputError
 from elkhound.model.fusion.catalogue import fusion_workload
 from elkhound.model.fusion.equation import equation_text, parse_equation
+from elkhound.model.fusion.graph_workload import graph_workload
 from elkhound.model.fusion.workload import FusionEinsum, FusionWorkload, WorkloadError
 from elkhound.model.io.document import Document, read_document
 from elkhound.model.io.fields import FileModel, Name, Positive
+from elkhound.model.io.graph_source import load_graph
 from elkhound.model.io.validate import validated
 
 
@@ -36,14 +38,14 @@ class FusionWorkloadModel(FileModel):
 def load_fusion_workload(
     name_or_path: str, bind: Mapping[str, int] | None = None
 ) -> FusionWorkload:
-    """Return a built-in workload, or the one of a YAML or JSON file.
+    """Return a built-in workload, or the one of an ONNX, YAML or JSON file.
 
     Parameters
     ----------
     name_or_path : str
         What to load.
     bind : mapping of str to int, optional
-        Values of a built-in workload's symbols; a file has none.
+        Values of a built-in workload's or ONNX file's symbols; other files have none.
 
     Raises
     ------
@@ -51,6 +53,8 @@ def load_fusion_workload(
         No workload or file of that name, or a fault in the file: named with its line.
     """
     path = Path(name_or_path)
+    if path.suffix.lower() == ".onnx":
+        return graph_workload(load_graph(name_or_path, bind)).workload
     is_path = len(path.parts) > 1 or path.suffix in (".yaml", ".yml", ".json")
     if not (is_path or path.exists()):
         return fusion_workload(name_or_path, bind)

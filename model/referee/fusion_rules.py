@@ -193,8 +193,6 @@ def _exchange(workload: FusionWorkload, tree: LoopTree, tensor: str) -> Iterator
         loops += [node] if isinstance(node, Loop) else []
     for name in users:
         for loop in loops:
-            if (
-                loop.rank_of(name)
-                not in workload.einsum(name).access(tensor).dimensions
-            ):
-                yield f"tensor {tensor}: loop over {loop.rank} does not index it"
+            axes = workload.einsum(name).access(tensor).axes
+            if ((loop.rank_of(name), 1),) not in [axis.terms for axis in axes]:
+                yield f"tensor {tensor}: loop over {loop.rank} does not part it"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.said import Said
 
+from elkhound.experiments.fusion_source import read_fusion_workload
 from elkhound.experiments.looptree_picture import looptree_picture
 from elkhound.model.fusion import parse_mapping
 from elkhound.model.fusion.catalogue import fusion_workload
@@ -144,3 +145,29 @@ def test_evaluate_draws_the_picture(say: Say, mapping_file: str) -> None:
     said = say("evaluate", *FLAGS, "--picture")
     assert said.status == 0
     assert said.out.endswith("   ( Z on MAC )\n")
+
+
+def test_a_mapping_of_an_onnx_model_is_costed(say: Say, tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "decoder_block.onnx"
+    flags = ("--workload", str(example), "--bind", "batch=1,context=128")
+    workload, _ = read_fusion_workload(str(example), {"batch": 1, "context": 128})
+    branches = "".join(
+        "  Nested\n"
+        + "".join(f"    for {rank} tile=1\n" for rank in einsum.ranks)
+        + f"    compute {einsum.name} on MAC\n"
+        for einsum in workload.einsums
+    )
+    stored = ", ".join(workload.tensors)
+    text = f"[MainMemory] stores {stored}\nSequential\n{branches}"
+    (tmp_path / "m.txt").write_text(text)
+    said = say("evaluate", "--mapping", "m.txt", *flags, *FLAGS[4:], "--json")
+    assert said.status == 0
+    document = json.loads(said.out)
+    counts = {
+        (a["einsum"], a["tensor"]): a["count"]
+        for a in document["actions"]
+        if a["action"] == "read"
+    }
+    # 8 heads, 128 cached tokens, 64 wide, 16 bit: each of the products reads both
+    assert counts["layer0_scores", "layer0_key_cache"] == 8 * 128 * 64 * 16
+    assert "warning: operator layer0.attention_norm: folds" in said.err

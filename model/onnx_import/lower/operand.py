@@ -19,6 +19,7 @@ from elkhound.model.onnx_import.operators import VIEWS
 from elkhound.model.onnx_import.source import Node, Value
 
 UNINDEXED = Axis(())  # an axis of extent 1: broadcast, or reduced and kept
+Parts = tuple[tuple[int, int], ...]  # storage stride and extent, outermost first
 
 
 def indexed(dimension: str) -> Axis:
@@ -61,6 +62,9 @@ class Operand:
         reads them too.
     decoded : bool
         Whether it is such a weight.
+    parts : tuple of Parts
+        What each seen axis runs through, if a reshape came behind a transpose; empty
+        where the view, in storage order, is row-major.
     """
 
     root: str
@@ -69,22 +73,103 @@ class Operand:
     folded: bool = False
     scales: tuple[Scale, ...] = ()
     decoded: bool = False
+    parts: tuple[Parts, ...] = ()
 
     def split(self, axis: int, extents: tuple[int, ...]) -> Operand:
         """Return the operand with one axis seen as several, the outermost first."""
         place, more = self.order[axis], len(extents) - 1
         moved = tuple(p + more if p > place else p for p in self.order)
+        parts = self.parts
+        if parts:
+            cut = _cut(parts[axis], extents)
+            parts = (*parts[:axis], *cut, *parts[axis + 1 :])
         return Operand(
             self.root,
             (*self.shape[:axis], *extents, *self.shape[axis + 1 :]),
             (*moved[:axis], *range(place, place + more + 1), *moved[axis + 1 :]),
             self.folded,
+            parts=parts,
+        )
+
+    def reshaped(self, shape: tuple[int, ...]) -> Operand:
+        """Return the operand seen with other extents, row-major over the seen axes."""
+        seen = self.parts or self._seen_parts()
+        parts = _cut(tuple(part for axis in seen for part in axis), shape)
+        if _is_row_major(tuple(part for axis in parts for part in axis)):
+            parts = ()
+        order = tuple(range(len(shape)))
+        kept = self.scales if len(order) == len(self.order) else ()
+        return replace(self, shape=shape, order=order, scales=kept, parts=parts)
+
+    def transposed(self, perm: Sequence[int]) -> Operand:
+        """Return the operand with its axes in another order."""
+        return replace(
+            self,
+            shape=tuple(self.shape[axis] for axis in perm),
+            order=tuple(self.order[axis] for axis in perm),
+            parts=tuple(self.parts[axis] for axis in perm) if self.parts else (),
         )
 
     def access(self, axes: Sequence[Axis]) -> Access:
         """Return the access with the given axis per seen axis, in storage order."""
         stored = dict(zip(self.order, axes, strict=True))
-        return Access(self.root, tuple(stored[axis] for axis in sorted(stored)))
+        parts = dict(zip(self.order, self.parts, strict=True)) if self.parts else {}
+        return Access(
+            self.root,
+            tuple(stored[axis] for axis in sorted(stored)),
+            tuple(parts[axis] for axis in sorted(parts)),
+        )
+
+    def _seen_parts(self) -> tuple[Parts, ...]:
+        """Return stride and extent of each seen axis of a row-major view."""
+        stored = dict(zip(self.order, self.shape, strict=True))
+        stride, strides = 1, dict[int, int]()
+        for axis in sorted(stored, reverse=True):
+            strides[axis] = stride
+            stride *= stored[axis]
+        return tuple(
+            ((strides[axis], extent),)
+            for axis, extent in zip(self.order, self.shape, strict=True)
+        )
+
+
+def _cut(parts: Parts, extents: Sequence[int]) -> tuple[Parts, ...]:
+    """Return parts in a row as those of axes with the given extents.
+
+    Stride 0 stands where an extent cuts across parts that no strides tell apart.
+    """
+    left: list[tuple[int, int]] = []
+    for stride, extent in parts:
+        if left and left[-1][0] == stride * extent:  # one run of the storage
+            left[-1] = (stride, left[-1][1] * extent)
+        elif extent > 1:
+            left.append((stride, extent))
+    axes: list[Parts] = []
+    for extent in extents:
+        own: list[tuple[int, int]] = []
+        need = extent
+        while need > 1:
+            stride, whole = left.pop(0) if left else (0, need)
+            if need % whole and whole % need:
+                return tuple(((0, each),) for each in extents)
+            taken = min(need, whole)
+            rest = whole // taken
+            own.append((stride * rest, taken))
+            if rest > 1:
+                left.insert(0, (stride, rest))
+            need //= taken
+        axes.append(tuple(own))
+    return tuple(axes)
+
+
+def _is_row_major(parts: Parts) -> bool:
+    """Tell whether parts in a row run through the storage in order."""
+    stride = 1
+    for own, extent in reversed(parts):
+        if own != stride:
+            return False
+        stride *= extent
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +313,5 @@ def _decoded(node: Node, whole: Operand, scales: Iterable[Operand]) -> Operand:
 def _view(node: Node, whole: Operand, shape: tuple[int, ...]) -> Operand:
     if node.op == "Transpose":
         rank = len(shape)
-        perm = node.integers("perm") or tuple(reversed(range(rank)))
-        order = tuple(whole.order[axis] for axis in perm)
-    elif shape == whole.shape:
-        order = whole.order
-    else:
-        order = tuple(range(len(shape)))
-    kept = whole.scales if len(order) == len(whole.order) else ()
-    return replace(whole, shape=shape, order=order, scales=kept)
+        return whole.transposed(node.integers("perm") or range(rank)[::-1])
+    return whole if shape == whole.shape else whole.reshaped(shape)

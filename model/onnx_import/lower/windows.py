@@ -201,10 +201,5 @@ def _grouped(whole: Operand, group: int, channel: int, axes: list[Axis]) -> Acce
     """Return an access whose channel axis is seen as (group, channels of a group)."""
     if group == 1:
         return whole.access(axes)
-    split = (
-        *whole.shape[:channel],
-        group,
-        whole.shape[channel] // group,
-        *whole.shape[channel + 1 :],
-    )
-    return Operand(whole.root, split, tuple(range(len(split)))).access(axes)
+    split = (group, whole.shape[channel] // group)
+    return whole.split(channel, split).access(axes)

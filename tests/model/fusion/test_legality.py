@@ -287,3 +287,25 @@ def test_a_capacity_is_filled_exactly_but_not_exceeded() -> None:
     assert judge_fusion(simple, workload, three).violations == (
         "memory GlobalBuffer: holds 98304 bits at once, has 65536",
     )
+
+
+def test_no_shared_loop_cuts_a_tensor_whose_tiles_overlap() -> None:
+    # y[p] needs h[p-1 .. p+1] of a padded h: in step p, h[p+1] would not be there yet
+    workload = workload_of({"p": 4, "r": 3}, "h[p] = x[p]", "y[p] = h[p+r] * w[r]")
+    assert workload.elements("h") == 4  # though the halo of all p is 6 wide
+    memories = (Memory("Main", None, 1, 1), Memory("Buffer", None, 1, 1))
+    chip = Accelerator("two", memories, (Compute("MAC", 1, 1),))
+    text = (
+        "[Main] stores x, w, y\n{}[Buffer] stores h\nSequential\n  Nested\n"
+        "    for p tile=1\n    compute h on MAC\n  Nested\n    for p tile=1\n"
+        "    for r tile=1\n    compute y on MAC\n"
+    )
+    whole = parse_mapping(text.format(""))
+    assert cost_of(chip, workload, whole).energy > 0
+    assert judge_fusion(chip, workload, whole).feasible
+    cut = parse_mapping(text.format("for p tile=2\n"))
+    with pytest.raises(BadInputError, match="whose tiles overlap along it in y"):
+        cost_of(chip, workload, cut)
+    assert judge_fusion(chip, workload, cut).violations == (
+        "tensor h: loop over p does not part it",
+    )
