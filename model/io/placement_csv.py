@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
-from elkhound.model.errors import BadInputError, nearest
-from elkhound.model.io.document import read_text, show
-from elkhound.model.io.fields import LARGEST
+from elkhound.model.io.csv_table import CsvTable, refuse, whole_number
+from elkhound.model.io.document import show
 from elkhound.model.io.text import write_text
 from elkhound.model.placement import Buffer, Placement, PlacementProblem
 
@@ -38,32 +35,26 @@ def read_placement_csv(path: str | Path) -> PlacementCsv:
     BadInputError
         Names file and line, column, value and legal range.
     """
-    rows = _rows(str(path), read_text(path))
-    _, header = next(rows, (1, []))
-    columns = _column_places(str(path), header)
+    table = CsvTable(path, _COLUMNS, (_OFFSET,))
     buffers, offsets = [], []
-    lines: dict[str, int] = {}
-    for line, cells in rows:
-        where = f"{path}:{line}"
-        if len(cells) != len(header):
-            _refuse(where, f"{len(cells)} values, must be {len(header)}")
-        name = cells[columns["id"]]
+    places: dict[str, str] = {}
+    for where, cells in table:
+        name = cells.pop("id")
         if not name:
-            _refuse(where, "id is empty")
-        if name in lines:
-            _refuse(where, f"id {show(name)} stands in line {lines[name]} too")
-        lines[name] = line
+            refuse(where, "id is empty")
+        if name in places:
+            line = places[name].rpartition(":")[2]
+            refuse(where, f"id {show(name)} stands in line {line} too")
+        places[name] = where
         values = {
-            column: _count(where, column, cells[place])
-            for column, place in columns.items()
-            if column != "id"
+            column: whole_number(where, column, cell) for column, cell in cells.items()
         }
         lower, upper = values["lower"], values["upper"]
         if upper <= lower:
-            _refuse(where, f"upper is {upper}, must be above lower = {lower}")
+            refuse(where, f"upper is {upper}, must be above lower = {lower}")
         buffers.append(Buffer(name, lower, upper, values["size"]))
         offsets.append(values.get(_OFFSET, 0))
-    plan = Placement(tuple(offsets)) if _OFFSET in columns else None
+    plan = Placement(tuple(offsets)) if _OFFSET in table.columns else None
     return PlacementCsv(tuple(buffers), plan)
 
 
@@ -78,48 +69,3 @@ def write_placement_csv(
         row = [buffer.name, buffer.start_step, buffer.end_step, buffer.size_bytes]
         writer.writerow(row if plan is None else [*row, plan.offsets[k]])
     write_text(path, text.getvalue())
-
-
-def _rows(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and cells of every row that is not blank."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        for cells in reader:
-            stripped = [cell.strip() for cell in cells]
-            if any(stripped):
-                yield reader.line_num, stripped
-    except csv.Error as error:
-        _refuse(f"{path}:{max(reader.line_num, 1)}", f"is not CSV: {error}")
-
-
-def _column_places(path: str, header: list[str]) -> dict[str, int]:
-    """Return where each column stands; they may come in any order."""
-    where = f"{path}:1"
-    legal = [*_COLUMNS, _OFFSET]
-    for column in header:
-        if column not in legal:
-            raise BadInputError(
-                f"unknown column {show(column)}",
-                code="bad-file",
-                where=where,
-                hint=nearest(column, legal),
-            )
-        if header.count(column) > 1:
-            _refuse(where, f"column {column} stands twice")
-    for column in _COLUMNS:
-        if column not in header:
-            _refuse(where, f"column {column} is missing, must be {','.join(_COLUMNS)}")
-    return {column: place for place, column in enumerate(header)}
-
-
-def _count(where: str, column: str, cell: str) -> int:
-    legal = f"must be an integer from 0 to {LARGEST}"
-    if not (cell.isascii() and cell.isdecimal() and len(cell) <= 20):
-        _refuse(where, f"{column} is {show(cell)}, {legal}")
-    if int(cell) > LARGEST:
-        _refuse(where, f"{column} is {cell}, {legal}")
-    return int(cell)
-
-
-def _refuse(where: str, message: str) -> NoReturn:
-    raise BadInputError(message, code="bad-file", where=where)

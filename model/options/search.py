@@ -11,7 +11,7 @@ import numpy as np
 from elkhound.model.chip import Chip, Hbm
 from elkhound.model.errors import BadInputError
 from elkhound.model.graph import Graph, Operator
-from elkhound.model.options.cache import load_table, store_table
+from elkhound.model.io.array_cache import load_arrays, store_arrays
 from elkhound.model.options.execute_plan import execute_plans
 from elkhound.model.options.front import first_of_equal, pareto_rows
 from elkhound.model.options.preload_state import PreloadStates, preload_states
@@ -31,6 +31,7 @@ from elkhound.model.tile_cost.tile import Integers, ceil_divide
 
 ROWS_AT_ONCE = 250_000
 TABLES_KEPT = 1024
+KEPT_IN = "options"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +171,11 @@ def forget_tables() -> None:
 @lru_cache(maxsize=TABLES_KEPT)
 def _answer(question: Question) -> OptionTable:
     key = repr(question)
-    table = load_table(key)
-    if table is None:
-        table = option_table(question)
-        store_table(key, table)
+    kept = load_arrays(KEPT_IN, key)
+    if kept is not None:
+        return OptionTable(**kept)
+    table = option_table(question)
+    store_arrays(KEPT_IN, key, table.arrays())
     return table
 
 

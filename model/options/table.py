@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -84,6 +84,10 @@ class OptionTable:
             ),
             searched=np.array(searched, dtype=np.int64),
         )
+
+    def arrays(self) -> dict[str, Integers]:
+        """Return all columns by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def options_of(
