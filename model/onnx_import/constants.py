@@ -71,8 +71,20 @@ def slices(node: Node, data: Sequence[Data | None], rank: int) -> list[slice] | 
         starts, ends = tuple(given[1]), tuple(given[2])
         axes = None if given[3] is None else tuple(given[3])
         steps = given[4]
+    axes = tuple(range(len(starts))) if axes is None else axes
+    if {len(starts), len(ends), len(steps or starts)} != {len(axes)}:
+        raise ValueError(
+            f"{len(starts)} starts, {len(ends)} ends and {len(steps or starts)} steps "
+            f"for {len(axes)} axes"
+        )
+    if not all(-rank <= axis < rank for axis in axes):
+        raise ValueError(f"axes {list(axes)} of a tensor with {rank} axes")
+    if len({axis % rank for axis in axes}) < len(axes):
+        raise ValueError(f"axes {list(axes)} name one twice")
+    if steps and not all(steps):
+        raise ValueError(f"steps {list(steps)}, must not be 0")
     taken = [slice(None)] * rank
-    for index, axis in enumerate(axes or range(len(starts))):
+    for index, axis in enumerate(axes):
         step = steps[index] if steps else 1
         end: int | None = ends[index]
         if step < 0 and ends[index] < -(2**31) + 1:

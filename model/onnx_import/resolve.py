@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from elkhound.model.dtype import DTYPES
 from elkhound.model.errors import BadInputError, nearest
+from elkhound.model.onnx_import.attributes import check_attributes
 from elkhound.model.onnx_import.choices import Choices
 from elkhound.model.onnx_import.control import CONTROL, inline
 from elkhound.model.onnx_import.expand import EXPANSIONS, Expansion
@@ -58,6 +59,8 @@ class Resolver:
                     code="missing-value",
                 )
         refuse_unsupported([node], self.choices.unknown)
+        if not node.op.startswith("elkhound::"):
+            check_attributes(node)
         if node.op not in SUPPORTED:
             self._take_unknown(node)
         elif node.op in CONTROL:

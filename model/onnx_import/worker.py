@@ -40,6 +40,16 @@ DATA_FIELDS = (
     "string_data",
     "external_data",
 )
+KINDS = {
+    "INT": "an integer",
+    "FLOAT": "a number",
+    "STRING": "a text",
+    "INTS": "a list of integers",
+    "FLOATS": "a list of numbers",
+    "STRINGS": "a list of texts",
+    "TENSOR": "a tensor",
+    "GRAPH": "a graph",
+}
 REFUSALS = (  # what onnx raises on files that can still be planned
     onnx.checker.ValidationError,
     onnx.shape_inference.InferenceError,
@@ -167,6 +177,28 @@ def attribute_type(attribute: onnx.AttributeProto) -> object:
     return getattr(onnx.defs.OpSchema.AttrType, name, None)
 
 
+def kind(wanted: onnx.defs.OpSchema.Attribute) -> str:
+    """Return the type that a schema asks of an attribute, in words."""
+    name = str(wanted.type).rpartition(".")[2]
+    return KINDS.get(name, f"of type {name}")
+
+
+def shown(attribute: onnx.AttributeProto) -> str:
+    """Return an attribute's value as a few characters of a message."""
+    if attribute.type == onnx.AttributeProto.UNDEFINED:
+        return "of no type"
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, Message):
+        return type(value).__name__
+    if hasattr(value, "__iter__") and not isinstance(value, bytes):
+        value = [
+            v.decode(errors="replace") if isinstance(v, bytes) else v
+            for v in list(value)[:9]
+        ]
+    text = repr(value.decode(errors="replace") if isinstance(value, bytes) else value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def misfit(node: onnx.NodeProto, opsets: dict[str, int]) -> str:
     """Return how a node differs from its operator's schema; empty if it does not."""
     domain = "" if node.domain == "ai.onnx" else node.domain
@@ -186,9 +218,9 @@ def misfit(node: onnx.NodeProto, opsets: dict[str, int]) -> str:
             return f"attribute {name} refers to a function, which is not around it"
     for name, wanted in schema.attributes.items():
         if name in given and attribute_type(given[name]) != wanted.type:
-            return f"attribute {name} has the wrong type"
+            return f"attribute {name} is {shown(given[name])}, must be {kind(wanted)}"
         if name not in given and wanted.required:
-            return f"lacks attribute {name}"
+            return f"lacks attribute {name}, {kind(wanted)}"
     return ""
 
 

@@ -100,7 +100,7 @@ def _cached(do: Expansion, parts: Parts, most: int | None) -> int:
 def split_heads(do: Expansion, name: str, heads: int, suffix: str) -> str:
     """(batch, tokens, heads · width) → (batch, heads, tokens, width); views."""
     batch, tokens, hidden = do.shape(name)
-    if hidden % heads:
+    if heads < 1 or hidden % heads:
         raise ValueError(f"a width of {hidden} over {heads} heads")
     apart = do.reshape(name, (batch, tokens, heads, hidden // heads), f"{suffix}.heads")
     return do.transpose(apart, HEADS_FIRST, f"{suffix}.heads_first")

@@ -112,6 +112,10 @@ class Expansion:
         """State what an output is, where no rule can tell."""
         self._resolver.values[name] = value
 
+    def note(self, text: str) -> None:
+        """Tell the user what the plan leaves out of this node."""
+        self._resolver.note(f"node {self.node.name} ({self.node.op}): {text}")
+
     def fresh(self, suffix: str) -> str:
         """Return an unused value name."""
         return self._resolver.fresh(f"{self.node.name}.{suffix}")

@@ -112,6 +112,12 @@ def group_norm(do: Expansion) -> None:
     groups = shape[1] if instance else do.node.integer("num_groups", 1)
     if shape[1] % groups:
         raise ValueError(f"{shape[1]} channels in {groups} groups")
+    for what, vector in (("scale", do.given(1)), ("bias", do.given(2))):
+        if vector and do.shape(vector) not in ((shape[1],), (groups,)):
+            raise ValueError(
+                f"{what} {list(do.shape(vector))} for {shape[1]} channels in "
+                f"{groups} groups"
+            )
     do.emit(
         "elkhound::GroupNorm",
         [name for name in (source, do.given(1), do.given(2)) if name],

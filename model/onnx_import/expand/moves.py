@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from elkhound.model.dtype import DTYPES
 from elkhound.model.onnx_import.expand.expansion import Expansion
 from elkhound.model.onnx_import.expand.labels import labels_of, pairwise
+from elkhound.model.onnx_import.shapes.standard import normal_axis
 
 
 def top_k(do: Expansion) -> None:
     """Sort the indices of every row, keep the first k, fetch the values."""
     source = do.name(0)
     shape = do.shape(source)
-    axis = do.node.integer("axis", -1) % len(shape)
+    axis = normal_axis(do.node.integer("axis", -1), len(shape))
     count = do.node.integer("k", 0)
     if len(do.inputs) > 1:
         data = do.value(do.name(1)).data

@@ -58,6 +58,7 @@ def recurrent(do: Expansion) -> None:
     if len(do.node.inputs) > 7 and do.given(7):
         raise ValueError("peepholes cannot be planned")
     sizes = _sizes(do, source)
+    _note_ignored(do, sizes)
     rows = do.fresh("rows") if batch_first or not do.output(0) else do.output(0)
     shape = (sizes.steps, sizes.directions, sizes.batch, sizes.hidden)
     dtype = do.value(source).dtype
@@ -72,11 +73,30 @@ def recurrent(do: Expansion) -> None:
         _last_cells(do, sizes, cells, batch_first)
 
 
+def _note_ignored(do: Expansion, sizes: Sizes) -> None:
+    """Say what changes results but not the plan, or would make it shorter."""
+    lengths = do.given(4)
+    if lengths:
+        data = do.value(lengths).data
+        if data is None or any(int(n) != sizes.steps for n in data.reshape(-1)):
+            do.note(
+                f"every sequence is planned at its full {sizes.steps} steps, "
+                f"whatever {lengths} says"
+            )
+    if "clip" in do.node.attributes:
+        do.note("clip costs nothing")
+    if do.node.integer("input_forget", 0):
+        do.note("input_forget is planned as a gate of its own")
+
+
 def _sizes(do: Expansion, source: str) -> Sizes:
     steps, batch, inputs = do.shape(source)
     weights, recurrence = do.shape(do.name(1)), do.shape(do.name(2))
     gates = GATES[do.node.op]
     directions, hidden = recurrence[0], recurrence[2]
+    if do.node.integer("hidden_size", hidden) != hidden:
+        stated = do.node.integer("hidden_size", hidden)
+        raise ValueError(f"hidden_size {stated} and R {list(recurrence)} do not fit")
     expected = (directions, gates * hidden, inputs)
     if weights != expected or recurrence[1] != gates * hidden:
         raise ValueError(f"W {list(weights)} and R {list(recurrence)} do not fit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -25,6 +26,8 @@ from elkhound.model.onnx_import.lower.operand import Call, Operand, is_view, ope
 from elkhound.model.onnx_import.operators import ELEMENTWISE, REDUCTIONS, UNARY
 from elkhound.model.onnx_import.shapes.standard import reduced_axes
 from elkhound.model.onnx_import.source import Node, Value
+
+LARGEST_SPACE = 10**18
 
 Lowering = Callable[[Call], tuple[Operator, ...]]
 
@@ -132,6 +135,7 @@ def lower_graph(
             code="nothing-to-plan",
         )
     _refuse_unwritten(operators, homes)
+    _refuse_endless(operators)
     touched = dict.fromkeys(
         access.tensor
         for operator in operators
@@ -222,6 +226,18 @@ def _call(node: Node, values: Mapping[str, Value], seen: Mapping[str, Operand]) 
         inputs=tuple(seen[name] if name else None for name in node.inputs),
         outputs=tuple(seen.get(name) for name in node.outputs),
     )
+
+
+def _refuse_endless(operators: Sequence[Operator]) -> None:
+    """Refuse iteration spaces that no 64-bit count holds."""
+    for operator in operators:
+        sizes = operator.einsum.sizes
+        if math.prod(sizes.values()) > LARGEST_SPACE:
+            spelt = " · ".join(f"{name}={size}" for name, size in sizes.items())
+            raise BadInputError(
+                f"operator {operator.name}: more than 10^18 steps, {spelt}",
+                code="too-large",
+            )
 
 
 def _refuse_unwritten(operators: Sequence[Operator], homes: Mapping[str, Home]) -> None:

@@ -16,7 +16,7 @@ from elkhound.model.onnx_import.operators import (
 )
 from elkhound.model.onnx_import.reader import dtype_of
 from elkhound.model.onnx_import.shapes import contrib, internal, moves, standard
-from elkhound.model.onnx_import.shapes.standard import Rule, Shape
+from elkhound.model.onnx_import.shapes.standard import Rule, Shape, UnknownError
 from elkhound.model.onnx_import.source import Declared, Node, Source, Value
 from elkhound.model.onnx_import.symbols import symbol_name
 
@@ -24,6 +24,7 @@ BOOLEAN = frozenset(
     {"And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not"}
     | {"Or", "Xor", "IsNaN", "IsInf"}
 )
+LARGEST_ELEMENTS = 10**15
 NEVER_CONSTANT = frozenset({"elkhound::Load", "elkhound::Free"})
 INDEX = frozenset({"ArgMax", "ArgMin", "Shape", "Size"})
 CAST_TARGETS = {  # onnx.TensorProto numbers
@@ -57,9 +58,9 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(ELEMENTWISE, standard.broadcast),
     **dict.fromkeys(REDUCTIONS, standard.reduce),
     **dict.fromkeys(("Identity", "Dropout"), standard.same),
-    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax", "LRN"), standard.same),
-    **dict.fromkeys(("CumSum", "Trilu", "ReverseSequence"), standard.first_only),
-    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), standard.first_only),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), standard.rows),
+    **dict.fromkeys(("LRN", "ReverseSequence"), standard.first_only),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), standard.scaled),
     **moves.RULES,
     **internal.RULES,
     **standard.RULES,
@@ -120,7 +121,7 @@ def node_values(
     constant = data is not None or all(v is None or v.constant for v in inputs)
     constant = constant and node.op not in NEVER_CONSTANT
     made: dict[str, Value] = {}
-    own: list[Shape] | None = None
+    own = _own_shapes(node, inputs)
     for index, name in enumerate(node.outputs):
         if not name or name in values:  # absent, or declared by an expansion
             continue
@@ -128,8 +129,9 @@ def node_values(
         shape = known.shape if known is not None else None
         if index == 0 and data is not None:
             shape = data.shape
-        if shape is None:
-            own = _own_shapes(source, node, inputs) if own is None else own
+        if shape is None and own is None:
+            own = _declared_shapes(source, node, inputs)
+        if shape is None and own is not None:
             shape = own[index] if index < len(own) else None
         if shape is None:
             continue  # an optional output that nothing may read
@@ -159,23 +161,39 @@ def _refuse_resized(node: Node, inputs: Sequence[Value | None], shape: Shape) ->
         )
 
 
-def _own_shapes(
+def _own_shapes(node: Node, inputs: Sequence[Value | None]) -> list[Shape] | None:
+    """Return what our rule says; None where there is none, or it cannot know.
+
+    It is asked even where onnx knows: onnx lets shapes through that do not fit.
+    """
+    if node.op not in RULES:
+        return None
+    try:
+        return RULES[node.op](node, inputs)
+    except UnknownError:
+        return None
+    except (ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
+        raise BadInputError(
+            f"node {node.name} ({node.op}): {error}", code="bad-shape"
+        ) from None
+
+
+def _declared_shapes(
     source: Source, node: Node, inputs: Sequence[Value | None]
 ) -> list[Shape]:
+    """Return what the file states, where neither onnx nor a rule of ours can tell."""
     declared = [source.declared.get(name) for name in node.outputs]
     stated = [d.shape for d in declared if d is not None and d.shape is not None]
+    if len(stated) == len(node.outputs):
+        return stated
     if node.op not in RULES:
-        if len(stated) == len(node.outputs):
-            return stated
         raise BadInputError(
             f"node {node.name} ({node.op}): the shape of {node.outputs[0]} is unknown",
             code="unknown-shape",
         )
     try:
         return RULES[node.op](node, inputs)
-    except (ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
-        if len(stated) == len(node.outputs):
-            return stated
+    except UnknownError as error:
         raise BadInputError(
             f"node {node.name} ({node.op}): {error}", code="bad-shape"
         ) from None
@@ -191,8 +209,8 @@ def _own_dtype(node: Node, inputs: Sequence[Value | None], output: int) -> DType
         return DTYPES["bool"]
     if node.op in INDEX:
         return DTYPES["int64"]
-    if node.op == "Cast" and node.integer("to", 0) in CAST_TARGETS:
-        return DTYPES[CAST_TARGETS[node.integer("to", 0)]]
+    if node.op == "Cast":
+        return _cast_target(node)
     if node.op == "ConstantOfShape":
         value = node.attributes.get("value")
         return value.dtype if isinstance(value, Value) else DTYPES["float32"]
@@ -204,6 +222,17 @@ def _own_dtype(node: Node, inputs: Sequence[Value | None], output: int) -> DType
             code="unsupported-type",
         )
     return value.dtype
+
+
+def _cast_target(node: Node) -> DType:
+    number = node.integer("to", 0)
+    if number not in CAST_TARGETS:
+        raise BadInputError(
+            f"node {node.name} (Cast): attribute to is {number}, no number of an "
+            f"element type that can be planned",
+            code="unsupported-type",
+        )
+    return DTYPES[CAST_TARGETS[number]]
 
 
 def _quantised(node: Node, inputs: Sequence[Value | None]) -> DType:
@@ -222,3 +251,9 @@ def _refuse_empty(owner: str, tensor: str, shape: Shape) -> None:
                 f"must be at least 1",
                 code="empty-dimension",
             )
+    if math.prod(shape) > LARGEST_ELEMENTS:
+        raise BadInputError(
+            f"{owner}: tensor {tensor} of shape {list(shape)} has more than 10^15 "
+            f"elements",
+            code="too-large",
+        )

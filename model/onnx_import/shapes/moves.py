@@ -10,6 +10,7 @@ from elkhound.model.onnx_import.shapes.standard import (
     Rule,
     Shape,
     ShapeError,
+    UnknownError,
     integers,
     need,
     normal_axis,
@@ -47,7 +48,7 @@ def resize(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     if not isinstance(scales, list):
         data = need(values, place).data
         if data is None:
-            raise ShapeError(f"input {place} decides the shape but is not known")
+            raise UnknownError(f"input {place} decides the shape but is not known")
         scales = [float(v) for v in data.reshape(-1)]
     if len(scales) != len(axes):
         raise ShapeError(f"{len(scales)} scales for {len(axes)} axes")
@@ -58,6 +59,8 @@ def resize(node: Node, values: Sequence[Value | None]) -> list[Shape]:
 
 
 def _sized(node: Node, shape: Shape, axes: Sequence[int], sizes: Shape) -> Shape:
+    if len(sizes) != len(axes):
+        raise ShapeError(f"{len(sizes)} sizes for {len(axes)} axes")
     policy = node.text("keep_aspect_ratio_policy", "stretch")
     if policy != "stretch":
         ratios = [size / shape[axis] for axis, size in zip(axes, sizes, strict=True)]
@@ -72,18 +75,52 @@ def _sized(node: Node, shape: Shape, axes: Sequence[int], sizes: Shape) -> Shape
 def tile(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     """Extents times repeats."""
     shape, repeats = need(values, 0).shape, integers(values, 1)
+    if len(repeats) != len(shape) or min(repeats, default=1) < 0:
+        raise ShapeError(f"repeats {list(repeats)} of {list(shape)}")
     return [tuple(e * r for e, r in zip(shape, repeats, strict=True))]
 
 
 def index_shape(node: Node, values: Sequence[Value | None]) -> list[Shape]:
-    """Shape of the index."""
-    return [need(values, 1).shape]
+    """Shape of the index, of as many axes as the data."""
+    shape, index = need(values, 0).shape, need(values, 1).shape
+    _along(node, shape, index)
+    return [index]
+
+
+def scatter(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """Shape of the data; an update for every index."""
+    shape, index = need(values, 0).shape, need(values, 1).shape
+    updates = need(values, 2).shape
+    _along(node, shape, index)
+    if updates != index:
+        raise ShapeError(f"updates {list(updates)} for indices {list(index)}")
+    return [shape]
+
+
+def _along(node: Node, shape: Shape, index: Shape) -> None:
+    normal_axis(node.integer("axis", 0), len(shape))
+    if len(shape) != len(index):
+        raise ShapeError(f"indices {list(index)} for data {list(shape)}")
+
+
+def scatter_nd(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """Shape of the data; an update for every index, as large as what it leaves."""
+    shape, index = need(values, 0).shape, need(values, 1).shape
+    updates = need(values, 2).shape
+    if not index or index[-1] > len(shape):
+        raise ShapeError(f"indices {list(index)} for data {list(shape)}")
+    expected = (*index[:-1], *shape[index[-1] :])
+    if updates != expected:
+        raise ShapeError(f"updates {list(updates)}, must be {list(expected)}")
+    return [shape]
 
 
 def gather_nd(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     """Index without its last axis, then what one index leaves of the data."""
     shape, index = need(values, 0).shape, need(values, 1).shape
     batch = node.integer("batch_dims", 0)
+    if not index or batch + index[-1] > len(shape):
+        raise ShapeError(f"indices {list(index)} for data {list(shape)}")
     return [(*index[:-1], *shape[batch + index[-1] :])]
 
 
@@ -108,6 +145,9 @@ def conv_transpose(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     pads = node.integers("pads") or zeros * 2
     more = node.integers("output_padding") or zeros
     stated = node.integers("output_shape")
+    sized = (strides, dilations, pads[:rank], pads[rank:], more, stated or ones)
+    if any(len(given) < rank for given in sized):
+        raise ShapeError(f"a step, pad or size per axis: {rank}")
     same = node.text("auto_pad", "NOTSET").startswith("SAME")
     outputs = []
     for axis in range(rank):
@@ -136,9 +176,9 @@ RULES: Mapping[str, Rule] = {
     "OneHot": one_hot,
     "Pad": pad,
     "Resize": resize,
-    "Scatter": standard.first_only,
-    "ScatterElements": standard.first_only,
-    "ScatterND": standard.first_only,
+    "Scatter": scatter,
+    "ScatterElements": scatter,
+    "ScatterND": scatter_nd,
     "Tile": tile,
     "Upsample": resize,
 }

@@ -19,6 +19,10 @@ class ShapeError(ValueError):
     """What does not fit; the caller adds the node's name."""
 
 
+class UnknownError(ShapeError):
+    """A rule that needs elements which are no known constants."""
+
+
 def need(values: Sequence[Value | None], index: int) -> Value:
     """Return an input that the operator cannot do without."""
     value = values[index] if index < len(values) else None
@@ -31,7 +35,9 @@ def integers(values: Sequence[Value | None], index: int) -> Shape:
     """Return the elements of an input that must be a known constant."""
     data = need(values, index).data
     if data is None:
-        raise ShapeError(f"input {index} decides the shape but is not a known constant")
+        raise UnknownError(
+            f"input {index} decides the shape but is not a known constant"
+        )
     return tuple(int(v) for v in data.reshape(-1))
 
 
@@ -62,6 +68,76 @@ def first_only(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     return [need(values, 0).shape]
 
 
+def spreads(what: str, shape: Shape, whole: Shape) -> None:
+    """Refuse what does not broadcast to a shape, as scales and biases must."""
+    pairs = zip(shape[::-1], whole[::-1], strict=False)
+    if len(shape) > len(whole) or any(own not in (1, full) for own, full in pairs):
+        raise ShapeError(f"{what} {list(shape)} does not broadcast to {list(whole)}")
+
+
+def rows(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """Shape of the input; `axis` is one of its."""
+    shape = need(values, 0).shape
+    normal_axis(node.integer("axis", 1 if node.version < 13 else -1), len(shape))
+    return [shape]
+
+
+def running(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """Shape of the input; the axis is an input of its own."""
+    shape, axis = need(values, 0).shape, need(values, 1).data
+    if axis is not None:
+        normal_axis(int(axis.reshape(-1)[0]), len(shape))
+    return [shape]
+
+
+def triangle(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """Shape of the input, matrices."""
+    shape = need(values, 0).shape
+    if len(shape) < 2:
+        raise ShapeError(f"{list(shape)} is no matrix")
+    return [shape]
+
+
+def normalised(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """Shape of the input; scale and bias broadcast to it."""
+    shape = need(values, 0).shape
+    normal_axis(node.integer("axis", -1), len(shape))
+    for what, value in zip(("scale", "bias"), values[1:3], strict=False):
+        if value is not None:
+            spreads(what, value.shape, shape)
+    return [shape]
+
+
+def batch_norm(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """Shape of the input; one scale, bias, mean and variance per channel."""
+    shape = need(values, 0).shape
+    channels = shape[1] if len(shape) > 1 else 1
+    for what, value in zip(
+        ("scale", "bias", "mean", "variance"), values[1:5], strict=False
+    ):
+        if value is not None and len(value.shape) == 1 and value.shape != (channels,):
+            raise ShapeError(f"{what} {list(value.shape)} for {channels} channels")
+    return [shape]
+
+
+def slope(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """Shape of the input; the slope broadcasts to it, or is one per channel."""
+    shape, own = need(values, 0).shape, need(values, 1).shape
+    if own != shape[1:2]:  # as it was before opset 7
+        spreads("slope", own, shape)
+    return [shape]
+
+
+def scaled(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """Shape of the input; a scale for all, or per place of `axis`, or per block."""
+    shape, scale = need(values, 0).shape, need(values, 1).shape
+    if math.prod(scale) > 1 and len(scale) == 1:
+        axis = normal_axis(node.integer("axis", 1), len(shape))
+        if scale[0] != shape[axis]:
+            raise ShapeError(f"{scale[0]} scales for axis {axis} of {list(shape)}")
+    return [shape]
+
+
 def matmul(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     """(… m k) × (… k n) → (… m n), leading axes broadcast."""
     left, right = need(values, 0).shape, need(values, 1).shape
@@ -90,6 +166,8 @@ def gemm(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     inner, n = right[::-1] if node.integer("transB", 0) else right
     if k != inner:
         raise ShapeError(f"shapes {list(left)} and {list(right)} share no inner extent")
+    if len(values) > 2 and values[2] is not None:
+        spreads("C", values[2].shape, (m, n))
     return [(m, n)]
 
 
@@ -123,6 +201,8 @@ def flatten(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     """Two axes, cut at `axis`."""
     shape = need(values, 0).shape
     axis = node.integer("axis", 1)
+    if not -len(shape) <= axis <= len(shape):
+        raise ShapeError(f"axis {axis} of a tensor with {len(shape)} axes")
     axis += len(shape) if axis < 0 else 0
     return [(math.prod(shape[:axis]), math.prod(shape[axis:]))]
 
@@ -144,9 +224,12 @@ def unsqueeze(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     shape = list(need(values, 0).shape)
     axes = axes_of(node, [v.data if v is not None else None for v in values])
     if axes is None:
-        raise ShapeError("axes are not a known constant")
+        raise UnknownError("axes are not a known constant")
     rank = len(shape) + len(axes)
-    for axis in sorted(normal_axis(axis, rank) for axis in axes):
+    places = sorted({normal_axis(axis, rank) for axis in axes})
+    if len(places) < len(axes):
+        raise ShapeError(f"axes {list(axes)} name one twice")
+    for axis in places:
         shape.insert(axis, 1)
     return [tuple(shape)]
 
@@ -156,10 +239,13 @@ def reduced_axes(node: Node, values: Sequence[Value | None]) -> Shape:
     rank = len(need(values, 0).shape)
     axes = axes_of(node, [v.data if v is not None else None for v in values])
     if not axes and len(values) > 1 and values[1] is not None and axes is None:
-        raise ShapeError("axes are not a known constant")
+        raise UnknownError("axes are not a known constant")
     if not axes:
         return () if node.integer("noop_with_empty_axes", 0) else tuple(range(rank))
-    return tuple(sorted(normal_axis(axis, rank) for axis in axes))
+    places = sorted({normal_axis(axis, rank) for axis in axes})
+    if len(places) < len(axes):
+        raise ShapeError(f"axes {list(axes)} name one twice")
+    return tuple(places)
 
 
 def reduce(node: Node, values: Sequence[Value | None]) -> list[Shape]:
@@ -205,7 +291,8 @@ def split_extents(node: Node, values: Sequence[Value | None]) -> Shape:
         count = len(node.outputs)
         size = -(-shape[axis] // count)
         parts = (*[size] * (count - 1), shape[axis] - size * (count - 1))
-    if sum(parts) != shape[axis] or len(parts) != len(node.outputs):
+    counts = {len(parts), len(node.outputs), node.integer("num_outputs", len(parts))}
+    if sum(parts) != shape[axis] or len(counts) > 1:
         raise ShapeError(f"axis {axis} of {list(shape)} cannot be split {list(parts)}")
     return parts
 
@@ -226,7 +313,7 @@ def slice_(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     data = [value.data if value is not None else None for value in values]
     taken = slices(node, data, len(shape))
     if taken is None:
-        raise ShapeError("starts or ends are not known constants")
+        raise UnknownError("starts or ends are not known constants")
     return [
         tuple(
             len(range(*part.indices(e))) for part, e in zip(taken, shape, strict=True)
@@ -238,6 +325,13 @@ def gather(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     """Axis replaced by the index's axes."""
     shape, index = need(values, 0).shape, need(values, 1).shape
     axis = normal_axis(node.integer("axis", 0), len(shape))
+    places = need(values, 1).data
+    if not shape:
+        raise ShapeError("a scalar has no axis to gather from")
+    if places is not None and places.size:
+        for place in (int(places.min()), int(places.max())):
+            if not -shape[axis] <= place < shape[axis]:
+                raise ShapeError(f"index {place} on axis {axis} of {list(shape)}")
     return [(*shape[:axis], *index, *shape[axis + 1 :])]
 
 
@@ -259,7 +353,7 @@ def range_(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     """As many elements as steps between constants."""
     start, limit, delta = (need(values, i).data for i in range(3))
     if start is None or limit is None or delta is None:
-        raise ShapeError("its limits are not known constants")
+        raise UnknownError("its limits are not known constants")
     steps = math.ceil((limit.item() - start.item()) / delta.item())
     return [(max(0, steps),)]
 
@@ -281,10 +375,15 @@ def conv(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     group = node.integer("group", 1)
     if len(image) < 3 or len(kernel) != len(image):
         raise ShapeError(f"image {list(image)} and kernel {list(kernel)} do not fit")
-    if image[1] != kernel[1] * group or kernel[0] % group:
+    if group < 1 or image[1] != kernel[1] * group or kernel[0] % group:
         raise ShapeError(
             f"image {list(image)} and kernel {list(kernel)} do not fit {group} groups"
         )
+    stated = node.integers("kernel_shape") or kernel[2:]
+    if stated != kernel[2:]:
+        raise ShapeError(f"kernel_shape {list(stated)} of kernel {list(kernel)}")
+    if len(values) > 2 and values[2] is not None and values[2].shape != kernel[:1]:
+        raise ShapeError(f"bias {list(values[2].shape)} for {kernel[0]} channels")
     window = windows.of(node, image[2:], kernel[2:])
     return [(image[0], kernel[0], *window.outputs)]
 
@@ -308,8 +407,9 @@ RULES: Mapping[str, Rule] = {
     "ArgMax": arg_reduce,
     "ArgMin": arg_reduce,
     "AveragePool": pool,
-    "BatchNormalization": first_only,
+    "BatchNormalization": batch_norm,
     "Concat": concat,
+    "CumSum": running,
     "ConstantOfShape": filled,
     "Conv": conv,
     "Expand": expand,
@@ -318,10 +418,11 @@ RULES: Mapping[str, Rule] = {
     "Gemm": gemm,
     "GlobalAveragePool": global_pool,
     "GlobalMaxPool": global_pool,
-    "LayerNormalization": first_only,
+    "LayerNormalization": normalised,
     "MatMul": matmul,
     "MaxPool": pool,
-    "RMSNormalization": first_only,
+    "RMSNormalization": normalised,
+    "PRelu": slope,
     "Range": range_,
     "Reshape": reshape,
     "RotaryEmbedding": first_only,
@@ -331,5 +432,6 @@ RULES: Mapping[str, Rule] = {
     "Split": split,
     "Squeeze": squeeze,
     "Transpose": transpose,
+    "Trilu": triangle,
     "Unsqueeze": unsqueeze,
 }

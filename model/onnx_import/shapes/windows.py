@@ -39,6 +39,13 @@ def of(node: Node, image: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
     strides = node.integers("strides") or ones
     dilations = node.integers("dilations") or ones
     pads = node.integers("pads") or (0,) * (2 * len(kernel))
+    for name, given, count in (
+        ("strides", strides, len(ones)),
+        ("dilations", dilations, len(ones)),
+        ("pads", pads, 2 * len(ones)),
+    ):
+        if len(given) != count:
+            raise ValueError(f"{name} {list(given)} of {len(ones)} axes")
     automatic = node.text("auto_pad", "NOTSET")
     outputs = []
     for axis, extent in enumerate(image):
