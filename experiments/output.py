@@ -123,11 +123,28 @@ def _remarks(table: Table, run_dir: Path | None) -> Iterator[str]:
     for row in table.rows:
         if row.reason:
             yield f"{row.method}: {row.reason}"
+    yield from _left_out(table)
     yield from _surpassed_classes(table)
     for contradiction in table.contradictions:
         yield f"CONTRADICTION {contradiction}"
     if run_dir is not None:
         yield f"run directory: {run_dir}"
+
+
+def _left_out(table: Table) -> Iterator[str]:
+    """Say what thinning options left out, and the most that it may have cost."""
+    for outcome in table.outcomes:
+        if outcome.result is None or "options_kept" not in outcome.result.statistics:
+            continue
+        said = outcome.result.statistics
+        cost = ""
+        if outcome.plan is not None:
+            error = outcome.result.thinning_error
+            cost = f", which costs at most {error} cycles"
+        yield (
+            f"{outcome.method}: saw {said['options_kept']} of {said['options']} "
+            f"options{cost}"
+        )
 
 
 def _surpassed_classes(table: Table) -> Iterator[str]:

@@ -12,7 +12,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -83,6 +83,8 @@ class RunDir:
         directory with something in it is refused.
     """
 
+    folders: tuple[str, ...] = ("plans", "scores", "traces", "plots")
+
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
@@ -106,12 +108,13 @@ class RunDir:
                 where=str(path),
                 hint="choose another with --run-dir",
             )
-        for folder in ("plans", "scores", "traces", "plots"):
+        for folder in self.folders:
             (path / folder).mkdir(parents=True, exist_ok=True)
-            for stale in (path / folder).iterdir():
+        for folder in RunDir.folders:
+            for stale in (path / folder).glob("*"):
                 if stale.is_file():
                     stale.unlink()
-        for name in ("rows.csv", "rows.json", "problem.json"):
+        for name in ("rows.csv", "rows.json", "problem.json", "options.json"):
             (path / name).unlink(missing_ok=True)
 
     def begin(
@@ -180,3 +183,23 @@ class RunDir:
         part = target.with_name(target.name + ".part")
         part.write_text(text, encoding="utf-8")
         os.replace(part, target)
+
+
+class FrontsDir(RunDir):
+    """Keeps an operator's fronts: `configuration.json`, `options.json`, `plots/`."""
+
+    folders = ("plots",)
+
+    def keep(
+        self, document: Mapping[str, Any], configuration: Mapping[str, Any]
+    ) -> None:
+        """Write the fronts and how they were asked for."""
+        about = {"configuration": configuration, "versions": versions()}
+        self._write_json(MARKER, about)
+        self._write_json("options.json", document)
+
+    def draw_fronts(self, document: Mapping[str, Any], chosen: Sequence[int]) -> None:
+        """Draw plots/fronts.svg and .png, `chosen` plans marked."""
+        from elkhound.experiments import plots
+
+        plots.plot_fronts(self.path / "plots" / "fronts", document, chosen)

@@ -14,7 +14,7 @@ from elkhound.experiments.source import ModelFlags
 
 _PLANNING = (
     "methods", "time_limit", "gap", "seed", "workers", "prove", "run_dir", "no_plots",
-    "contention", "max_outstanding",
+    "contention", "max_outstanding", "thin",
 )  # fmt: skip
 
 
@@ -28,6 +28,7 @@ _PLANNING = (
         "  elkhound compare problem.json \\",
         "    --methods elk-dyn:allocator=knapsack-dp,cp-sat:order=identity --json",
         "  elkhound compare llama-2-70b --bind batch=64,seq=4096 --min-capacity",
+        "  elkhound compare llama-2-13b --bind batch=32,seq=2048,layers=1 --thin 0.05",
         "",
         "Exit status: 0 done, 2 bad input, 3 proved infeasible, 4 no plan in time,",
         "5 contradiction or failed verification, 130 after Ctrl-C.",
@@ -41,6 +42,7 @@ _PLANNING = (
     "[default: basic,static,elk-dyn,elk-full,ideal,cp-sat,milp]",
 )
 @options.problem_flags
+@options.thin_flag
 @options.limit_flags
 @click.option(
     "--prove",
@@ -81,6 +83,7 @@ def command(context: click.Context, /, model: str, **values: Any) -> None:
         plots=not values["no_plots"],
         as_json=values["as_json"],
         prove=values["prove"],
+        thin_permille=options.permille(values["thin"]),
     )
 
 

@@ -25,6 +25,7 @@ def run_comparison(
     as_json: bool,
     output: Path | None = None,
     prove: bool = False,
+    thin_permille: int | None = None,
 ) -> None:
     """Compare, keep everything in a run directory, print, and set the exit status.
 
@@ -40,9 +41,15 @@ def run_comparison(
         Where the best verified plan goes too.
     prove : bool
         Whether every proof is tried again by another formulation.
+    thin_permille : int or None
+        How far options are thinned; None for all options.
     """
     from elkhound.experiments.cli.progress import ProgressLine
-    from elkhound.experiments.comparison import Interrupted, compare
+    from elkhound.experiments.comparison import (
+        Interrupted,
+        compare,
+        require_schedule,
+    )
     from elkhound.experiments.kinds import kind_of
     from elkhound.experiments.methods import split_names, variants
     from elkhound.experiments.run_dir import RunDir, default_path
@@ -50,9 +57,15 @@ def run_comparison(
     kind = kind_of(source.problem)
     names = kind.default_methods if methods is None else split_names(methods)
     variants(names, kind.registry)  # refused before a directory is made
+    if thin_permille is not None:
+        require_schedule(source.problem, "--thin")
     kind.require_feasible(source.problem)
     keep = RunDir(run_dir or default_path(source.name))
-    resolved = configuration | {"methods": list(names), "limits": asdict(limits)}
+    resolved = configuration | {
+        "methods": list(names),
+        "limits": asdict(limits),
+        "thin_permille": thin_permille,
+    }
     keep.begin(source.problem, source.chip, resolved)
     interrupted = False
     with ProgressLine(keep) as progress:
@@ -68,6 +81,7 @@ def run_comparison(
                 limits=limits,
                 observer=progress,
                 prove=prove,
+                thin_permille=thin_permille,
             )
         except Interrupted as interrupt:
             table, interrupted = interrupt.table, True

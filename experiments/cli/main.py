@@ -28,6 +28,7 @@ VERBS = {
     "place": "place",
     "generate": "generate",
     "import": "import_model",
+    "options": "operator_options",
     "methods": "methods",
     "chips": "chips",
     "workloads": "workloads",

@@ -89,6 +89,12 @@ SECONDS = Number(
     "above 0 seconds and finite",
 )
 GAP = Number("gap", "number", lambda gap: 0 <= gap < 1, "in [0, 1): 0.01 stops at 1 %")
+EPSILON = Number(
+    "eps",
+    "number",
+    lambda epsilon: 0.001 <= epsilon <= 1,
+    "in [0.001, 1]: 0.05 is 5 %",
+)
 
 
 class Bindings(click.ParamType):  # type: ignore[type-arg]
@@ -344,9 +350,28 @@ def run_flags(function: Function) -> Function:
     )
 
 
+thin_flag = click.option(
+    "--thin",
+    type=EPSILON,
+    help="Thin the options: each left out is within a factor 1 + EPS of one kept; "
+    "counted in permille.  [default: keep all]",
+)
+
+
 json_flag = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
 )
+
+
+def permille(share: float | None) -> int | None:
+    """Return a share in permille, None for none.
+
+    Examples
+    --------
+    >>> permille(0.05)
+    50
+    """
+    return None if share is None else round(1000 * share)
 
 
 def model_flags(values: dict[str, Any]) -> ModelFlags:

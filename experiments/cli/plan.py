@@ -30,6 +30,7 @@ from elkhound.model.errors import BadInputError
     help="Where the plan goes.",
 )
 @options.problem_flags
+@options.thin_flag
 @options.limit_flags
 @options.json_flag
 @click.pass_context
@@ -71,6 +72,7 @@ def command(
             graph=source.graph,
             limits=options.limits_of(values),
             observer=progress,
+            thin_permille=options.permille(values["thin"]),
         )
     outcome = table.outcomes[0]
     if outcome.plan is not None:

@@ -1,6 +1,7 @@
 """All drawing; the only place that imports matplotlib."""
 
 from elkhound.experiments.plots.comparison import plot_comparison
+from elkhound.experiments.plots.fronts import plot_fronts
 from elkhound.experiments.plots.gantt import plot_gantt
 from elkhound.experiments.plots.gap_runtime import plot_gap_runtime
 from elkhound.experiments.plots.occupancy import plot_occupancy
@@ -8,6 +9,7 @@ from elkhound.experiments.plots.utilisation import plot_utilisation
 
 __all__ = [
     "plot_comparison",
+    "plot_fronts",
     "plot_gantt",
     "plot_gap_runtime",
     "plot_occupancy",
