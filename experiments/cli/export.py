@@ -1,4 +1,4 @@
-"""`elkhound export`: a plan as its device program, a problem as a solver's model."""
+"""`elkhound export`: plans as programs, problems as models, mappings as nests."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from elkhound.model.errors import BadInputError, ContradictionError
 
 PROGRAMS = ("program", "program-json")
 MODELS = ("lp", "mps", "cp-sat")
+FUSION = ("numpy", "fusion-workload")
 ORDERS = ("free", "identity")
 
 
@@ -26,19 +27,25 @@ ORDERS = ("free", "identity")
         "  elkhound export problem.json --format mps --order identity --output p.mps",
         "  elkhound export llama-2-13b --bind batch=32,seq=2048,layers=1 \\",
         "    --format cp-sat --output layer.pbtxt",
+        "  elkhound export mapping.txt --format numpy --workload matmuls \\",
+        "    --accelerator simple --output nest.py",
+        "  elkhound export model.onnx --bind batch=1 --format fusion-workload",
     ),
 )
-@click.argument("source", metavar="PLAN|MODEL")
+@click.argument("source", metavar="PLAN|MODEL|MAPPING")
 @click.option("--problem", metavar="FILE", help="The problem, for a bare plan.")
 @click.option(
     "--format",
     "form",
-    type=options.OneOf(*PROGRAMS, *MODELS),
+    type=options.OneOf(*PROGRAMS, *MODELS, *FUSION),
     default=PROGRAMS[0],
     show_default=True,
     help="Of a plan: text with a line per instruction, or JSON. Of a problem: the MILP "
-    "as LP or MPS, or the CP-SAT model (.pb, or .pbtxt for text).",
+    "as LP or MPS, or the CP-SAT model (.pb, or .pbtxt for text). Of a fusion mapping: "
+    "a loop nest with NumPy arrays. Of a model: its einsums.",
 )
+@click.option("--workload", metavar="NAME|FILE", help="Of a fusion mapping.")
+@click.option("--accelerator", metavar="NAME|FILE", help="Of a fusion mapping.")
 @click.option(
     "--order",
     type=options.OneOf(*ORDERS),
@@ -59,18 +66,31 @@ def command(
     problem: str | None,
     form: str,
     order: str | None,
+    workload: str | None,
+    accelerator: str | None,
     output: Path | None,
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Write a plan as a device program, or a schedule problem as a solver's model.
+    """Write a plan as a device program, a problem as a model, a mapping as a nest.
 
     A program has preloads and executes, buffers and addresses; addresses are those of
     the plan file, or are found now, and the plan is verified first. A model is the one
     that milp or cp-sat solves, of an ONNX file, a built-in workload or a problem file.
+    A nest is a Python module that executes a fusion mapping; fusion-workload is the
+    file form of a workload, ready to be edited.
     """
     if output is not None:
         require_writable(output)
+    if form in FUSION:
+        others = [name for name in values if name != "bind"]
+        options.refuse_given(
+            context, ("problem", "order", *others), f"on format {form}"
+        )
+        names = (workload, accelerator)
+        _export_fusion(context, source, form, names, values["bind"], output, as_json)
+        return
+    options.refuse_given(context, ("workload", "accelerator"), f"on format {form}")
     if form in MODELS:
         options.refuse_given(context, ("problem",), f"on format {form}")
         _export_model(source, form, order or ORDERS[0], output, as_json, values)
@@ -110,6 +130,40 @@ def _export_model(
             f"{written.cycles_per_unit} cycles, rounding error "
             f"{written.rounding_error} cycles"
         )
+
+
+def _export_fusion(
+    context: click.Context,
+    source: str,
+    form: str,
+    names: tuple[str | None, str | None],
+    bind: dict[str, int],
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    from elkhound.experiments.fusion_export import nest_text, workload_text
+    from elkhound.model.io.text import write_text
+
+    workload, accelerator = names
+    if form == "fusion-workload":
+        flags = ("workload", "accelerator")
+        options.refuse_given(context, flags, f"on format {form}")
+        text, warnings = workload_text(source, bind)
+    elif workload is None or accelerator is None:
+        raise click.UsageError("--format numpy needs --workload and --accelerator")
+    else:
+        text, warnings = nest_text(source, workload, bind, accelerator)
+    for line in warnings:
+        click.echo(f"warning: {line}", err=True)
+    if output is not None:
+        write_text(output, text)
+    if as_json:
+        shown = None if output is None else str(output)
+        click.echo(json.dumps({"format": form, "output": shown, "text": text}))
+    elif output is None:
+        click.echo(text, nl=False)
+    else:
+        click.echo(f"wrote {output}")
 
 
 def _export_program(
