@@ -12,7 +12,7 @@ from elkhound.experiments.addresses import with_addresses
 from elkhound.experiments.contradictions import contradictions
 from elkhound.experiments.interrupts import interrupts_wait
 from elkhound.experiments.kinds import Kind, kind_of
-from elkhound.experiments.methods import AnyMethod, Role, Variant, variants
+from elkhound.experiments.methods import Role, Variant, variants
 from elkhound.experiments.outcome import Outcome, SourcedBound
 from elkhound.experiments.proving import (
     is_proof,
@@ -25,7 +25,7 @@ from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError, ElkhoundError, InfeasibleError
 from elkhound.model.graph import Graph
 from elkhound.model.lifetimes import held_tensors
-from elkhound.model.limits import Limits
+from elkhound.model.limits import Limits, Progress
 from elkhound.model.placement import Buffer
 from elkhound.model.result import Bound, BoundKind, OrderClass, Status, own_version
 from elkhound.model.schedule import ScheduleProblem
@@ -109,6 +109,11 @@ class Observer(Protocol):
     def started(self, method: str) -> None:
         """Hear that a method starts, or the computation of ``bounds``."""
 
+    def improved(
+        self, method: str, objective: float | None, bound: float | None
+    ) -> None:
+        """Hear a running method's best plan and bound, from any thread."""
+
     def finished(self, method: str, table: Table) -> None:
         """Get the table so far, the method included."""
 
@@ -117,6 +122,11 @@ class Silent:
     """An observer that does nothing."""
 
     def started(self, method: str) -> None:
+        """Ignore it."""
+
+    def improved(
+        self, method: str, objective: float | None, bound: float | None
+    ) -> None:
         """Ignore it."""
 
     def finished(self, method: str, table: Table) -> None:
@@ -132,7 +142,6 @@ def compare(
     limits: Limits[Any] | None = None,
     observer: Observer | None = None,
     prove: bool = False,
-    thin_permille: int | None = None,
 ) -> Table:
     """Plan a problem with several methods and say how far each is from optimal.
 
@@ -158,9 +167,6 @@ def compare(
     prove : bool
         Whether every proof is tried again by another formulation, without a warm
         start; its row is added.
-    thin_permille : int or None
-        ε in permille: methods see options of a schedule problem thinned (`Thinned`);
-        None for all options. Bounds and plans are of the whole problem either way.
 
     Raises
     ------
@@ -176,11 +182,9 @@ def compare(
     chosen = variants(names, kind.registry)
     if prove:
         require_exact(chosen)
-    if thin_permille is not None:
-        require_schedule(problem, "--thin")
     kind.require_feasible(problem)
-    run = _Run(kind, problem, chip, graph, limits or Limits(), names, thin_permille)
     hears = observer or Silent()
+    run = _Run(kind, problem, chip, graph, limits or Limits(), names, hears)
     try:
         hears.started("bounds")
         run.find_bounds()
@@ -189,20 +193,10 @@ def compare(
             run.add(variant)
             hears.finished(variant.text, run.table())
         if prove:
-            run.prove(chosen, hears)
+            run.prove(chosen)
     except KeyboardInterrupt as interrupt:
         raise Interrupted(run.table()) from interrupt
     return run.table()
-
-
-def require_schedule(problem: object, flag: str) -> None:
-    """Refuse a flag about options on a problem that is no schedule problem."""
-    if not isinstance(problem, ScheduleProblem):
-        raise BadInputError(
-            "has no effect on an allocation or placement problem",
-            code="no-effect",
-            where=flag,
-        )
 
 
 class _Run:
@@ -216,7 +210,7 @@ class _Run:
         graph: Graph | None,
         limits: Limits[Any],
         names: tuple[str, ...],
-        thin_permille: int | None,
+        hears: Observer,
     ) -> None:
         self.kind = kind
         self.problem = problem
@@ -224,7 +218,7 @@ class _Run:
         self.graph = graph
         self.limits = limits
         self.names = names
-        self.thin_permille = thin_permille
+        self.hears = hears
         self.rule = kind.contention(problem)
         self.quick_bounds: tuple[SourcedBound, ...] = ()
         self.outcomes: dict[str, Outcome] = {}
@@ -243,10 +237,13 @@ class _Run:
             Whether it may start from a plan known already.
         """
         start = self._warm_start(variant) if warm else None
-        limits = replace(self.limits, warm_start=start)
+        limits = replace(
+            self.limits, warm_start=start, progress=self._progress(variant)
+        )
         wall, cpu = perf_counter(), process_time()
         try:
-            method = self._method(variant)
+            with interrupts_wait():
+                method = variant.build()
             result = method.solve(self.problem, limits)
         except ElkhoundError as error:
             wall, cpu = perf_counter() - wall, process_time() - cpu
@@ -261,18 +258,20 @@ class _Run:
             outcome = self._simulated(outcome)
         self.outcomes[variant.text] = outcome
 
-    def _method(self, variant: Variant) -> AnyMethod:
-        """Build a method; one that plans gets thinned options where asked for."""
-        with interrupts_wait():
-            method = variant.build()
-            if self.thin_permille is None or variant.entry.role is Role.BOUND:
-                return method
-            from elkhound.solvers.schedule.thinned import Thinned
+    def _progress(self, variant: Variant) -> Progress:
+        """Return what passes a method's news on, with the quick bounds it lacks."""
+        order = variant.order or OrderClass.free()
+        known = [s.bound for s in self.quick_bounds if s.bound.order.contains(order)]
+        least = _largest(known)
 
-            exact = variant.entry.role is Role.EXACT
-            return Thinned(method, self.thin_permille, exact=exact)
+        def tell(objective: float | None, bound: float | None) -> None:
+            if least is not None:
+                bound = least.value if bound is None else max(bound, least.value)
+            self.hears.improved(variant.text, objective, bound)
 
-    def prove(self, chosen: Sequence[Variant], hears: Observer) -> None:
+        return tell
+
+    def prove(self, chosen: Sequence[Variant]) -> None:
         """Have every proof tried again by another formulation of the same class."""
         tried = list(chosen)
         for first in chosen:
@@ -292,9 +291,9 @@ class _Run:
                 if not asked:
                     self.names = (*self.names, second.text)
                     tried.append(second)
-                    hears.started(second.text)
+                    self.hears.started(second.text)
                     self.add(second, warm=False)
-                    hears.finished(second.text, self.table())
+                    self.hears.finished(second.text, self.table())
             outcome = self.outcomes[first.text]
             said = remark(second, self.outcomes[second.text])
             note = "; ".join(filter(None, (outcome.note, said)))
@@ -358,9 +357,9 @@ class _Run:
     def table(self) -> Table:
         """Return the table of what has ended, in the order the user gave."""
         ended = [self.outcomes[name] for name in self.names if name in self.outcomes]
-        bounds = self.quick_bounds + tuple(
-            sourced for o in ended for sourced in o.bounds(self.rule)
-        )
+        proved = [sourced for o in ended for sourced in o.bounds(self.rule)]
+        # `ideal` is a quick bound and a method.
+        bounds = tuple(dict.fromkeys([*self.quick_bounds, *proved]))
         same_rule = tuple(s for s in bounds if _rule(s.bound) == self.rule)
         return Table(
             self.problem,

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 Plan = TypeVar("Plan")
+
+
+class Progress(Protocol):
+    """Who wants to know how far a search is; called from any thread."""
+
+    def __call__(self, objective: float | None, bound: float | None) -> None:
+        """Hear the best objective and the best bound so far; None for none yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,8 @@ class Limits(Generic[Plan]):
         Stop when (objective − bound) / objective is at most this.
     warm_start : Plan or None
         A plan to start from; `experiments` hands it in.
+    progress : Progress or None
+        Told of better plans and bounds while the method runs.
     """
 
     seconds: float = 60.0
@@ -39,6 +48,7 @@ class Limits(Generic[Plan]):
     workers: int = 2
     relative_gap: float = 0.0
     warm_start: Plan | None = None
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.seconds) and self.seconds > 0):
@@ -49,3 +59,8 @@ class Limits(Generic[Plan]):
             raise ValueError(f"gap is {self.relative_gap}, must be in [0, 1)")
         if self.seed < 0:
             raise ValueError(f"seed is {self.seed}, must not be negative")
+
+    def tell(self, objective: float | None, bound: float | None = None) -> None:
+        """Tell whoever wants to know of the best objective and bound so far."""
+        if self.progress is not None:
+            self.progress(objective, bound)

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from ortools.sat.python import cp_model
 
 from elkhound.model.errors import ElkhoundError
-from elkhound.model.limits import Limits, Plan
+from elkhound.model.limits import Limits, Plan, Progress
 from elkhound.model.result import Status
 from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.backends.interrupt import run_interruptibly
@@ -65,6 +65,7 @@ def run(
     seconds: float | None = None,
     *,
     relax: bool = True,
+    progress: Progress | None = None,
 ) -> CpSatAnswer:
     """Minimise (or maximise, or satisfy) a model whose objective is integral.
 
@@ -78,6 +79,8 @@ def run(
         What is left of `limits.seconds`; None for all of it.
     relax : bool
         Whether the search keeps a linear relaxation.
+    progress : Progress or None
+        Told of better solutions and bounds of a minimisation, in the model's units.
 
     Raises
     ------
@@ -93,7 +96,11 @@ def run(
     configure(solver, limits, stopwatch.remaining_seconds)
     if not relax:
         solver.parameters.linearization_level = 0
-    code = run_interruptibly(lambda: solver.solve(model), solver.stop_search)
+    heard = None
+    if progress is not None:
+        heard = _Heard(progress)
+        solver.best_bound_callback = heard.on_bound
+    code = run_interruptibly(lambda: solver.solve(model, heard), solver.stop_search)
     return _answer(model, solver, code)
 
 
@@ -107,6 +114,27 @@ def configure(solver: cp_model.CpSolver, limits: Limits[Plan], seconds: float) -
     parameters.num_workers = limits.workers
     parameters.relative_gap_limit = limits.relative_gap
     parameters.catch_sigint_signal = False  # `run_interruptibly` does
+
+
+class _Heard(cp_model.CpSolverSolutionCallback):
+    """Passes on what CP-SAT says while it searches, from its own threads."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__()
+        self.progress = progress
+        self.objective: float | None = None
+        self.bound: float | None = None
+
+    def on_solution_callback(self) -> None:
+        """Hear of a better solution."""
+        self.objective = self.objective_value
+        self.on_bound(self.best_objective_bound)
+
+    def on_bound(self, bound: float) -> None:
+        """Hear of a better bound."""
+        if math.isfinite(bound):
+            self.bound = bound
+        self.progress(self.objective, self.bound)
 
 
 def _answer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import pulp
 
-from elkhound.model.limits import Limits, Plan
+from elkhound.model.limits import Limits, Plan, Progress
 from elkhound.model.result import Status
 from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.backends.interrupt import run_interruptibly
@@ -58,7 +59,11 @@ def _quiet_stdout() -> Iterator[None]:
 
 
 def run(
-    model: Model, limits: Limits[Plan], seconds: float, absolute_gap: float
+    model: Model,
+    limits: Limits[Plan],
+    seconds: float,
+    absolute_gap: float,
+    progress: Progress | None = None,
 ) -> MilpAnswer:
     """Minimise a model; see `elkhound.solvers.backends.pulp.run`.
 
@@ -90,8 +95,33 @@ def run(
     left = max(0.01, stopwatch.remaining_seconds)
     highs.setOptionValue("time_limit", left)
     highs.HandleUserInterrupt = True
+    if progress is not None:
+        constant = float(model.lp.objective.constant)
+        highs.cbMipInterrupt += _Heard(progress, constant).on_step
     run_interruptibly(highs.run, highs.cancelSolve, left + _GRACE_SECONDS)
     return _read(model)
+
+
+class _Heard:
+    """Passes on what HiGHS says at every step of its search, where it is news."""
+
+    def __init__(self, progress: Progress, constant: float) -> None:
+        self.progress = progress
+        self.constant = constant
+        self.said: tuple[float | None, float | None] = (None, None)
+
+    def on_step(self, event: Any) -> None:
+        """Look at the best objective and the dual bound."""
+        said = (
+            self._value(event.data_out.mip_primal_bound),
+            self._value(event.data_out.mip_dual_bound),
+        )
+        if said != self.said:
+            self.said = said
+            self.progress(*said)
+
+    def _value(self, value: float) -> float | None:
+        return value + self.constant if math.isfinite(value) else None
 
 
 def _read(model: Model) -> MilpAnswer:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from elkhound.model.errors import BadInputError
-from elkhound.model.limits import Limits, Plan
+from elkhound.model.limits import Limits, Plan, Progress
 from elkhound.solvers.backends import cbc, highs
 from elkhound.solvers.backends.milp_model import (
     MilpAnswer,
@@ -64,6 +64,7 @@ def run(
     *,
     seconds: float | None = None,
     absolute_gap: float = 0,
+    progress: Progress | None = None,
 ) -> MilpAnswer:
     """Minimise a model.
 
@@ -80,6 +81,8 @@ def run(
         What is left of `limits.seconds`; None for all of it.
     absolute_gap : float
         Stop when objective − bound is at most this: below 1 for integral objectives.
+    progress : Progress or None
+        Told of better objectives and bounds by HiGHS; CBC's are in its log only.
 
     Raises
     ------
@@ -89,5 +92,5 @@ def run(
     require(backend)
     left = max(limits.seconds if seconds is None else seconds, 0.01)
     if backend == "highs":
-        return highs.run(model, limits, left, absolute_gap)
+        return highs.run(model, limits, left, absolute_gap, progress)
     return cbc.run(model, limits, left, absolute_gap)

@@ -63,6 +63,7 @@ class BruteForce:
             objective = judge(problem, plan).objective
             if objective is not None and (best is None or objective < best.value):
                 best = Incumbent(plan, objective)
+                limits.tell(objective)
         bound = None
         if complete and best is not None:
             rule = problem.contention

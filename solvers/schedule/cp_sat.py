@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from elkhound.model.errors import BadInputError, ContradictionError
@@ -28,9 +29,11 @@ from elkhound.solvers.schedule.minima import minima_of
 from elkhound.solvers.schedule.path import path_bound
 from elkhound.solvers.schedule.reduce import Reduced, reduce
 from elkhound.solvers.schedule.replay import replay
-from elkhound.solvers.schedule.report import report
+from elkhound.solvers.schedule.report import report, told_in_cycles
 
 FREE = OrderClass.free()
+
+_BOUND_TOLERANCE = 1e-6  # a bound is an integer up to its conversion to float
 
 
 class CpSat:
@@ -79,7 +82,16 @@ class CpSat:
         # A single worker has been seen to creep along the relaxation of long times.
         relax = limits.workers > 1
         answer = cp_sat.run(
-            model.model, limits, stopwatch.remaining_seconds, relax=relax
+            model.model,
+            limits,
+            stopwatch.remaining_seconds,
+            relax=relax,
+            progress=told_in_cycles(
+                limits,
+                start,
+                amounts.cycles_unit.size,
+                partial(self._bound, problem, amounts),
+            ),
         )
         found = None
         if answer.solution:
@@ -98,7 +110,7 @@ class CpSat:
             unsolved,
             stopwatch,
             best,
-            self._bound(problem, amounts, answer),
+            self._bound(problem, amounts, answer.bound),
             _with_size(answer.statistics, reduced),
         )
 
@@ -135,16 +147,16 @@ class CpSat:
         return model
 
     def _bound(
-        self, problem: ScheduleProblem, amounts: Amounts, answer: CpSatAnswer
+        self, problem: ScheduleProblem, amounts: Amounts, bound: float | None
     ) -> Bound | None:
         """Return the solver's bound in cycles; None if sizes were rounded up.
 
         With larger sizes the model is stricter than the problem, and its bound is
         none. With longer durations it errs by the rounding error at most.
         """
-        if answer.bound is None or not amounts.exact:
+        if bound is None or not amounts.exact:
             return None
-        cycles = answer.bound * amounts.cycles_unit.size
+        cycles = math.ceil(bound - _BOUND_TOLERANCE) * amounts.cycles_unit.size
         value = cycles - amounts.rounding_error(problem)
         return Bound(value, BoundKind.PROOF, self.order, problem.contention)
 

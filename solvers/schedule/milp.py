@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from elkhound.model.errors import ContradictionError
@@ -25,7 +26,7 @@ from elkhound.solvers.schedule.incumbent import (
 )
 from elkhound.solvers.schedule.phase_model import PhaseModel
 from elkhound.solvers.schedule.reduce import Reduced, reduce
-from elkhound.solvers.schedule.report import report
+from elkhound.solvers.schedule.report import report, told_in_cycles
 
 FREE = OrderClass.free()
 
@@ -93,6 +94,12 @@ class Milp:
             self.backend,
             seconds=stopwatch.remaining_seconds,
             absolute_gap=_ABSOLUTE_GAP,
+            progress=told_in_cycles(
+                limits,
+                start,
+                amounts.cycles_unit.size,
+                partial(self._bound, problem, amounts),
+            ),
         )
         error = amounts.rounding_error(problem)
         unsolved = replace(unsolved, version=answer.version, rounding_error=error)
@@ -108,7 +115,7 @@ class Milp:
         }
         if answer.values and found is None:
             statistics["rejected"] = "the incumbent fits only within float tolerance"
-        bound = self._bound(problem, amounts, answer)
+        bound = self._bound(problem, amounts, answer.bound)
         return report(unsolved, stopwatch, better(start, found), bound, statistics)
 
     def export(self, problem: ScheduleProblem, path: Path) -> Amounts:
@@ -147,13 +154,13 @@ class Milp:
         return found
 
     def _bound(
-        self, problem: ScheduleProblem, amounts: Amounts, answer: MilpAnswer
+        self, problem: ScheduleProblem, amounts: Amounts, bound: float | None
     ) -> Bound | None:
         """Return ⌈dual bound − tolerance⌉ in cycles, less the rounding error."""
-        if answer.bound is None:
+        if bound is None:
             return None
-        tolerance = _BOUND_TOLERANCE + _RELATIVE_TOLERANCE * abs(answer.bound)
-        ticks = max(0, math.ceil(answer.bound - tolerance))
+        tolerance = _BOUND_TOLERANCE + _RELATIVE_TOLERANCE * abs(bound)
+        ticks = max(0, math.ceil(bound - tolerance))
         error = amounts.rounding_error(problem)
         value = max(0, ticks * amounts.cycles_unit.size - error)
         return Bound(value, BoundKind.PROOF, self.order, problem.contention)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from elkhound.model.errors import ContradictionError
+from elkhound.model.limits import Limits, Progress
 from elkhound.model.result import Bound, Result, Status
 from elkhound.model.schedule import Schedule
 from elkhound.model.stopwatch import Stopwatch
@@ -63,3 +64,38 @@ def report(
         cpu_seconds=stopwatch.cpu_seconds,
         statistics=dict(statistics or {}),
     )
+
+
+def told_in_cycles(
+    limits: Limits[Schedule],
+    start: Incumbent,
+    unit_cycles: int,
+    bound_of: Callable[[float | None], Bound | None],
+) -> Progress | None:
+    """Tell of the start, and return what passes a solver's news on in cycles.
+
+    None if nobody listens.
+
+    Parameters
+    ----------
+    limits : Limits
+        Who is told.
+    start : Incumbent
+        Known already; the solver's plan counts once it is better.
+    unit_cycles : int
+        Cycles per unit of the model's objective.
+    bound_of : callable
+        What the solver's bound is worth in cycles.
+    """
+    limits.tell(start.value)
+    if limits.progress is None:
+        return None
+
+    def tell(objective: float | None, bound: float | None) -> None:
+        best = start.value
+        if objective is not None:
+            best = min(best, round(objective * unit_cycles))
+        proved = bound_of(bound)
+        limits.tell(best, None if proved is None else proved.value)
+
+    return tell

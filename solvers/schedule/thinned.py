@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from elkhound.model.limits import Limits
+from elkhound.model.limits import Limits, Progress
 from elkhound.model.result import Method, OrderClass, Result
 from elkhound.model.schedule import Schedule, ScheduleProblem
 from elkhound.model.stopwatch import Stopwatch
@@ -55,7 +55,9 @@ class Thinned:
         thin = cover(problem, self.permille)
         given = warm_start(problem, limits, OrderClass.free())
         share = _half(limits) if self.exact else limits
-        found = self.method.solve(thin.up, _from(share, thin, given))
+        found = self.method.solve(
+            thin.up, _from(share, thin, given, lambda plan, _: limits.tell(plan))
+        )
         order = found.order or OrderClass.free()
         best = None
         if found.plan is not None:
@@ -66,7 +68,9 @@ class Thinned:
             best = better(best, warm_start(problem, limits, order))
             seconds = max(stopwatch.remaining_seconds, LEAST_SECONDS)
             share = replace(share, seconds=seconds)
-            below = self.method.solve(thin.down, _from(share, thin, best)).bound
+            plan = None if best is None else best.value
+            share = _from(share, thin, best, lambda _, bound: limits.tell(plan, bound))
+            below = self.method.solve(thin.down, share).bound
             bound = max(below or bound, bound, key=lambda b: b.value)
         error = 0 if best is None else best.value - bound.value
         unsolved = replace(found, rounding_error=0, thinning_error=error)
@@ -81,11 +85,18 @@ class Thinned:
 
 
 def _from(
-    limits: Limits[Schedule], thin: Cover, start: Incumbent | None
+    limits: Limits[Schedule],
+    thin: Cover,
+    start: Incumbent | None,
+    progress: Progress,
 ) -> Limits[Schedule]:
-    """Return limits that start from a plan of the whole problem, or from nothing."""
+    """Return limits that start from a plan of the whole problem, or from nothing.
+
+    `progress` passes on what holds for the whole problem: plans of options rounded up,
+    bounds of options rounded down.
+    """
     plan = None if start is None else thin.translate(start.plan)
-    return replace(limits, warm_start=plan)
+    return replace(limits, warm_start=plan, progress=progress)
 
 
 def _count(problem: ScheduleProblem) -> int:

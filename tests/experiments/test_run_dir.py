@@ -33,6 +33,11 @@ class Keeper:
             kept = json.loads(rows.read_text())["rows"]
             self.rows_seen.append([row["method"] for row in kept])
 
+    def improved(
+        self, method: str, objective: float | None, bound: float | None
+    ) -> None:
+        """Keep nothing of it."""
+
     def finished(self, method: str, table: Any) -> None:
         self.run_dir.finished(method, table)
 

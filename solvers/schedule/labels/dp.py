@@ -137,6 +137,7 @@ class _Run:
         return gap <= self.limits.relative_gap * self.best.value
 
     def improve(self) -> None:
+        self.limits.tell(self.best.value, self.bound.value)
         if self.done:
             return
         self.reduced = reduce(self.problem, self.best.value)
@@ -202,6 +203,7 @@ class _Run:
                 found.bound, BoundKind.PROOF, self.order, self.problem.contention
             )
             self.exact = classes.exact
+        self.limits.tell(self.best.value, self.bound.value)
 
     def _budget(self) -> Budget:
         labels = self.limits.deterministic_work
