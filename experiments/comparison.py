@@ -12,7 +12,7 @@ from elkhound.experiments.addresses import with_addresses
 from elkhound.experiments.contradictions import contradictions
 from elkhound.experiments.interrupts import interrupts_wait
 from elkhound.experiments.kinds import Kind, kind_of
-from elkhound.experiments.methods import Role, Variant, variants
+from elkhound.experiments.methods import AnyMethod, Role, Variant, variants
 from elkhound.experiments.outcome import Outcome, SourcedBound
 from elkhound.experiments.proving import (
     is_proof,
@@ -142,6 +142,7 @@ def compare(
     limits: Limits[Any] | None = None,
     observer: Observer | None = None,
     prove: bool = False,
+    thin_permille: int | None = None,
 ) -> Table:
     """Plan a problem with several methods and say how far each is from optimal.
 
@@ -167,6 +168,9 @@ def compare(
     prove : bool
         Whether every proof is tried again by another formulation, without a warm
         start; its row is added.
+    thin_permille : int or None
+        ε in permille: methods see options of a schedule problem thinned (`Thinned`);
+        None for all options. Bounds and plans are of the whole problem either way.
 
     Raises
     ------
@@ -182,9 +186,13 @@ def compare(
     chosen = variants(names, kind.registry)
     if prove:
         require_exact(chosen)
+    if thin_permille is not None:
+        require_schedule(problem, "--thin")
     kind.require_feasible(problem)
     hears = observer or Silent()
-    run = _Run(kind, problem, chip, graph, limits or Limits(), names, hears)
+    run = _Run(
+        kind, problem, chip, graph, limits or Limits(), names, hears, thin_permille
+    )
     try:
         hears.started("bounds")
         run.find_bounds()
@@ -199,6 +207,16 @@ def compare(
     return run.table()
 
 
+def require_schedule(problem: object, flag: str) -> None:
+    """Refuse a flag about options on a problem that is no schedule problem."""
+    if not isinstance(problem, ScheduleProblem):
+        raise BadInputError(
+            "has no effect on an allocation or placement problem",
+            code="no-effect",
+            where=flag,
+        )
+
+
 class _Run:
     """A comparison while it runs: the outcomes so far."""
 
@@ -211,6 +229,7 @@ class _Run:
         limits: Limits[Any],
         names: tuple[str, ...],
         hears: Observer,
+        thin_permille: int | None,
     ) -> None:
         self.kind = kind
         self.problem = problem
@@ -219,6 +238,7 @@ class _Run:
         self.limits = limits
         self.names = names
         self.hears = hears
+        self.thin_permille = thin_permille
         self.rule = kind.contention(problem)
         self.quick_bounds: tuple[SourcedBound, ...] = ()
         self.outcomes: dict[str, Outcome] = {}
@@ -242,8 +262,7 @@ class _Run:
         )
         wall, cpu = perf_counter(), process_time()
         try:
-            with interrupts_wait():
-                method = variant.build()
+            method = self._method(variant)
             result = method.solve(self.problem, limits)
         except ElkhoundError as error:
             wall, cpu = perf_counter() - wall, process_time() - cpu
@@ -257,6 +276,17 @@ class _Run:
         if outcome.judgement is not None and outcome.judgement.feasible:
             outcome = self._simulated(outcome)
         self.outcomes[variant.text] = outcome
+
+    def _method(self, variant: Variant) -> AnyMethod:
+        """Build a method; one that plans gets thinned options where asked for."""
+        with interrupts_wait():
+            method = variant.build()
+            if self.thin_permille is None or variant.entry.role is Role.BOUND:
+                return method
+            from elkhound.solvers.schedule.thinned import Thinned
+
+            exact = variant.entry.role is Role.EXACT
+            return Thinned(method, self.thin_permille, exact=exact)
 
     def _progress(self, variant: Variant) -> Progress:
         """Return what passes a method's news on, with the quick bounds it lacks."""
