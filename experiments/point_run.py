@@ -26,8 +26,6 @@ from elkhound.model.stopwatch import Stopwatch
 
 _SUBJECTS_KEPT = 4  # sweeps go through the methods of one before the next
 
-_LEFT_OUT = ("operators", "cores", "occupancy")
-
 
 def run_point(point: Point) -> Record:
     """Plan, judge and simulate a point.
@@ -75,7 +73,7 @@ def record_without_plan(
         lower_bound=None,
         bound_kind="none",
         order=None,
-        contention=None,
+        contention=point.subject.flags.contention,
         gap=None,
         rounding_error=0,
         simulated=None,
@@ -164,9 +162,12 @@ def _score_document(outcome: Outcome) -> Mapping[str, Any] | None:
     score = outcome.score
     if score is None:
         return None
+    measured = (
+        (name, getattr(score, name)) for name in type(score).__dataclass_fields__
+    )
     numbers = {
-        name: getattr(score, name)
-        for name in type(score).__dataclass_fields__
-        if name not in (*_LEFT_OUT, "split")
+        name: value
+        for name, value in measured
+        if value is None or isinstance(value, bool | int | float | str)
     }
     return numbers | {"split": asdict(score.split)}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -159,38 +157,3 @@ def _class_of(row: Row) -> OrderClass:
         return OrderClass.free()
     name, _, window = row.order.partition(":")
     return OrderClass.windowed(int(window)) if window else OrderClass(name)
-
-
-def columns(records: Iterable[Record]) -> tuple[str, ...]:
-    """Return all columns of records: coordinates as they come up, then rows'."""
-    records = tuple(records)
-    named = dict.fromkeys(name for r in records for name in r.coordinates)
-    kinds = dict.fromkeys(r.row.kind for r in records)
-    measured = dict.fromkeys(c for kind in kinds for c in rows.columns(kind))
-    return tuple(named | measured)
-
-
-def csv_text(records: Sequence[Record], names: Sequence[str] | None = None) -> str:
-    """Return records as CSV, unknown values empty.
-
-    Parameters
-    ----------
-    names : sequence of str or None
-        Columns; None for all.
-    """
-    text = io.StringIO()
-    chosen = columns(records) if names is None else tuple(names)
-    writer = csv.DictWriter(
-        text, chosen, lineterminator="\n", extrasaction="ignore", restval=""
-    )
-    writer.writeheader()
-    for record in records:
-        writer.writerow(record.flat())
-    return text.getvalue()
-
-
-def to_pandas(records: Iterable[Record]) -> Any:
-    """Return records as a pandas data frame; pandas has to be installed."""
-    from importlib import import_module
-
-    return import_module("pandas").DataFrame([record.flat() for record in records])

@@ -98,6 +98,9 @@ class Row:
         return {name: getattr(self, name) for name in columns(self.kind)}
 
 
+ALL_COLUMNS = tuple(f.name for f in fields(Row))
+
+
 def row_from(document: Mapping[str, Any]) -> Row:
     """Return the row that `Row.document` was written from; other keys are ignored."""
     known = {f.name: document[f.name] for f in fields(Row) if f.name in document}

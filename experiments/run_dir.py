@@ -22,6 +22,7 @@ from elkhound.experiments.comparison import Table
 from elkhound.experiments.kept import file_name, plan_path, rows_with_files
 from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.output import table_document
+from elkhound.experiments.replacing import replace_file
 from elkhound.experiments.rows import csv_text
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError
@@ -179,10 +180,7 @@ class RunDir:
         self._write(name, json.dumps(document, indent=1) + "\n")
 
     def _write(self, name: str, text: str) -> None:
-        target = self.path / name
-        part = target.with_name(target.name + ".part")
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, target)
+        replace_file(self.path / name, text)
 
 
 class FrontsDir(RunDir):

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from elkhound.experiments.executors import ClusterWorkers, LocalWorkers, Workers
 from elkhound.experiments.point_run import record_without_plan
 from elkhound.experiments.points import Point, PointLimits
-from elkhound.experiments.records import Record, to_pandas, with_shared_bounds
+from elkhound.experiments.records import Record, with_shared_bounds
+from elkhound.experiments.row_table import RowTable
 from elkhound.experiments.store import Store
 from elkhound.model.errors import BadInputError, ElkhoundError
 
@@ -45,9 +46,14 @@ class Swept:
         """Answers that cannot all be right."""
         return tuple(line for r in self.records for line in r.contradictions)
 
+    @property
+    def rows(self) -> RowTable:
+        """Coordinates and rows: a line per point."""
+        return RowTable(tuple(record.flat() for record in self.records))
+
     def to_pandas(self) -> Any:
         """Return a data frame with a line per point; pandas has to be installed."""
-        return to_pandas(self.records)
+        return self.rows.to_pandas()
 
 
 class SweepInterrupted(KeyboardInterrupt):

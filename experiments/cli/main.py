@@ -27,6 +27,8 @@ VERBS = {
     "allocate": "allocate",
     "place": "place",
     "generate": "generate",
+    "sweep": "sweep",
+    "rows": "rows",
     "import": "import_model",
     "options": "operator_options",
     "methods": "methods",

@@ -12,6 +12,7 @@ from elkhound.model.io.fusion_workload_file import (
     load_fusion_workload,
 )
 from elkhound.model.io.graph_source import load_graph
+from elkhound.model.io.grid_file import GridFile, load_grid
 from elkhound.model.io.mapping_file import load_mapping, mapping_document
 from elkhound.model.io.placement_csv import (
     PlacementCsv,
@@ -44,6 +45,7 @@ from elkhound.model.io.schemas import json_schemas
 __all__ = [
     "AllocationPlanFile",
     "Document",
+    "GridFile",
     "PlacementCsv",
     "PlanFile",
     "Problem",
@@ -57,6 +59,7 @@ __all__ = [
     "load_chip",
     "load_fusion_workload",
     "load_graph",
+    "load_grid",
     "load_mapping",
     "mapping_document",
     "problem_document",

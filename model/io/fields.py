@@ -20,7 +20,7 @@ class FileModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def _whole(value: object) -> object:
+def whole(value: object) -> object:
     """Turn 8.0e12 into 8000000000000; anything else goes on as it is."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -30,6 +30,6 @@ def _whole(value: object) -> object:
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
-ChipCount = Annotated[Count, BeforeValidator(_whole)]
-ChipPositive = Annotated[Positive, BeforeValidator(_whole)]
-Rate = Annotated[int, Field(ge=1, le=LARGEST_RATE), BeforeValidator(_whole)]
+ChipCount = Annotated[Count, BeforeValidator(whole)]
+ChipPositive = Annotated[Positive, BeforeValidator(whole)]
+Rate = Annotated[int, Field(ge=1, le=LARGEST_RATE), BeforeValidator(whole)]

@@ -8,6 +8,7 @@ from elkhound.model.io.accelerator_file import AcceleratorModel
 from elkhound.model.io.chip_file import ChipModel
 from elkhound.model.io.fields import FileModel
 from elkhound.model.io.fusion_workload_file import FusionWorkloadModel
+from elkhound.model.io.grid_file import GridFileModel
 from elkhound.model.io.mapping_file import MappingModel
 from elkhound.model.io.plan_models import AllocationPlanModel, SchedulePlanModel
 from elkhound.model.io.problem_models import (
@@ -28,6 +29,7 @@ _MODELS: dict[str, type[FileModel]] = {
     "accelerator": AcceleratorModel,
     "fusion-workload": FusionWorkloadModel,
     "mapping": MappingModel,
+    "grid": GridFileModel,
 }
 
 

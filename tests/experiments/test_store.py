@@ -15,12 +15,11 @@ from elkhound.experiments.point_run import run_point
 from elkhound.experiments.points import Point, PointLimits, point, subject
 from elkhound.experiments.records import (
     Record,
-    columns,
-    csv_text,
     record_document,
     record_from,
     with_shared_bounds,
 )
+from elkhound.experiments.row_table import RowTable
 from elkhound.experiments.source import ModelFlags
 from elkhound.experiments.store import Store
 from elkhound.model.errors import BadInputError
@@ -290,8 +289,9 @@ def test_a_record_keeps_the_plan_and_the_numbers_of_its_simulation(
 def test_csv_has_coordinates_first_and_leaves_unknown_values_empty(
     records: tuple[Record, ...],
 ) -> None:
-    header, *lines = csv_text(records).splitlines()
+    table = RowTable(tuple(record.flat() for record in records))
+    header, *lines = table.csv_text().splitlines()
     assert header.startswith("model,kind,method,status,objective,")
     assert len(lines) == 3
     assert lines[2].startswith("three,schedule,ideal,unknown,,")
-    assert header == ",".join(columns(records))
+    assert header == ",".join(table.columns)

@@ -17,6 +17,7 @@ def test_there_is_a_schema_of_every_file() -> None:
         "accelerator",
         "fusion-workload",
         "mapping",
+        "grid",
     ]
 
 
