@@ -1,0 +1,1 @@
+"""Mappers of fused workloads, as the FFM paper has and compares them."""

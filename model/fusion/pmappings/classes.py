@@ -1,0 +1,191 @@
+"""Sorts partial mappings into classes by what other einsums can see of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations, product
+
+import numpy as np
+import numpy.typing as npt
+
+from elkhound.model.fusion.accelerator import Accelerator
+from elkhound.model.fusion.compatibility import NOWHERE, Compatibility
+from elkhound.model.fusion.compatibility import Exchange as NamedExchange
+from elkhound.model.fusion.compatibility import FusedLoop as NamedLoop
+from elkhound.model.fusion.pmappings.combine import Candidates
+from elkhound.model.fusion.pmappings.shape import EinsumShape
+from elkhound.model.fusion.workload import FusionEinsum
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A fused loop over a rank index; see `FusedLoop`."""
+
+    rank: int
+    extent: int
+    tile_size: int
+    over: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A shared tensor by index and level; see `compatibility.Exchange`."""
+
+    tensor: int
+    level: int
+    depth: int
+    bits: int
+    copies: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A `Compatibility` without names.
+
+    Parameters
+    ----------
+    loops : tuple of Loop
+        From outer to inner.
+    exchanges : tuple of Exchange
+        One per shared tensor.
+    """
+
+    loops: tuple[Loop, ...]
+    exchanges: tuple[Exchange, ...]
+
+    def named(
+        self, accelerator: Accelerator, shape: EinsumShape, einsum: FusionEinsum
+    ) -> Compatibility:
+        """Return it in the words of one einsum."""
+        ranks, tensors = einsum.ranks, einsum.tensors
+        return Compatibility(
+            tuple(
+                NamedLoop(ranks[loop.rank], loop.extent, loop.tile_size, loop.over)
+                for loop in self.loops
+            ),
+            tuple(
+                NamedExchange(
+                    tensors[e.tensor],
+                    accelerator.memories[e.level].name,
+                    e.depth,
+                    e.bits,
+                    tuple(_axis(shape, e.tensor, loop.rank) for loop in self.loops),
+                    tuple(
+                        (accelerator.memories[level].name, depth)
+                        for level, depth in e.copies
+                    ),
+                )
+                for e in self.exchanges
+            ),
+        )
+
+
+def _axis(shape: EinsumShape, tensor: int, rank: int) -> int:
+    axis = shape.axis_of(tensor, rank)
+    return NOWHERE if axis is None else axis
+
+
+@dataclass(frozen=True, slots=True)
+class FusedPart:
+    """Rows of one template that have the same loops in its fused blocks.
+
+    Parameters
+    ----------
+    rows : array
+        Rows of the candidates.
+    blocks : tuple of tuple of Loop
+        Loops with iterations in every fused block, in no order.
+    """
+
+    rows: Ints
+    blocks: tuple[tuple[Loop, ...], ...]
+
+    def depth(self, node: int) -> int:
+        """Return how many fused loops stand above a node."""
+        return sum(len(block) for block in self.blocks[:node])
+
+    def orders(self) -> Iterator[tuple[Loop, ...]]:
+        """Yield every order of the loops; loops over fan-outs stay last in a block."""
+        parts = []
+        for block in self.blocks:
+            parts.append(permutations(loop for loop in block if loop.over is None))
+            parts.append(permutations(loop for loop in block if loop.over is not None))
+        for chosen in product(*parts):
+            yield tuple(loop for part in chosen for loop in part)
+
+
+def fused_parts(
+    shape: EinsumShape, candidates: Candidates, most_loops: int | None
+) -> Iterator[FusedPart]:
+    """Yield a template's rows by their fused loops, at most `most_loops` of them."""
+    template = candidates.template
+    fused = [i for i, s in enumerate(template.slots) if s.block < template.fused_blocks]
+    code = np.zeros(len(candidates.picks), np.int64)
+    patterns = []
+    for group, pick in zip(candidates.groups, candidates.picks.T, strict=True):
+        own = group.factors[:, :, fused].reshape(
+            len(group), len(fused) * len(group.ranks)
+        )
+        index = np.zeros(len(group), np.int64)
+        if own.shape[1]:
+            index = np.unique(own, axis=0, return_inverse=True)[1].reshape(-1)
+        code = code * (index.max() + 1) + index[pick]
+        patterns.append(group.factors[:, :, fused])
+    order = np.argsort(code, kind="stable")
+    ends = np.flatnonzero(np.diff(code[order])) + 1
+    for rows in np.split(order, ends):
+        picks = candidates.picks[rows[0]]
+        factors = {
+            rank: pattern[pick, index]
+            for group, pattern, pick in zip(
+                candidates.groups, patterns, picks, strict=True
+            )
+            for index, rank in enumerate(group.ranks)
+        }
+        blocks = _blocks(shape, candidates, fused, factors)
+        if most_loops is None or sum(map(len, blocks)) <= most_loops:
+            yield FusedPart(rows, blocks)
+
+
+def _blocks(
+    shape: EinsumShape,
+    candidates: Candidates,
+    fused: list[int],
+    factors: dict[int, Ints],
+) -> tuple[tuple[Loop, ...], ...]:
+    template = candidates.template
+    blocks: list[list[Loop]] = [[] for _ in range(template.fused_blocks)]
+    for rank, own in sorted(factors.items()):
+        extent = shape.sizes[rank]
+        for index, iterations in zip(fused, own.tolist(), strict=True):
+            if iterations > 1:
+                slot = template.slots[index]
+                over = slot.fan_out.label if slot.fan_out else None
+                tile = extent // iterations
+                blocks[slot.block].append(Loop(rank, extent, tile, over))
+                extent = tile
+    return tuple(map(tuple, blocks))
+
+
+def exchanges_of(
+    shape: EinsumShape, candidates: Candidates, part: FusedPart
+) -> tuple[Exchange, ...]:
+    """Return where a part's shared tensors lie."""
+    template = candidates.template
+    found = []
+    for tensor in shape.tensors:
+        if shape.shared[tensor]:
+            node, *below, _ = template.holders(tensor)
+            bits = int(candidates.node_bits[part.rows[0], node - 1]) if node else 0
+            depth = part.depth(template.fused_blocks)
+            copies = tuple(
+                (template.level(copy), part.depth(copy))
+                for copy in below
+                if part.depth(copy) < depth
+            )
+            level = template.level(node)
+            found.append(Exchange(tensor, level, part.depth(node), bits, copies))
+    return tuple(found)
