@@ -33,6 +33,7 @@ VERBS = {
     "options": "operator_options",
     "methods": "methods",
     "chips": "chips",
+    "tiles": "tiles",
     "workloads": "workloads",
     "schema": "schema",
     "doctor": "doctor",

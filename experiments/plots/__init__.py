@@ -5,6 +5,7 @@ from elkhound.experiments.plots.fronts import plot_fronts
 from elkhound.experiments.plots.gantt import plot_gantt
 from elkhound.experiments.plots.gap_runtime import plot_gap_runtime
 from elkhound.experiments.plots.occupancy import plot_occupancy
+from elkhound.experiments.plots.tile_accuracy import plot_tile_accuracy
 from elkhound.experiments.plots.utilisation import plot_utilisation
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "plot_gantt",
     "plot_gap_runtime",
     "plot_occupancy",
+    "plot_tile_accuracy",
     "plot_utilisation",
 ]
