@@ -1,4 +1,4 @@
-"""A simulation as a Chrome trace, which Perfetto and chrome://tracing open."""
+"""A simulation as a Chrome trace, which Perfetto opens."""
 
 from __future__ import annotations
 
@@ -48,9 +48,8 @@ def trace_document(program: Program, score: Score) -> dict[str, Any]:
         *_counters(program, score, clock_hz),
     ]
     for event in events:
-        for key in ("ts", "dur"):
-            if key in event:
-                event[key] = event[key] * 1e6 / clock_hz
+        if "ts" in event:
+            event["ts"] = event["ts"] * 1e6 / clock_hz
     events.sort(key=lambda event: event.get("ts", -1.0))
     return {
         "traceEvents": events,
@@ -82,24 +81,35 @@ def _names(classes: Sequence[Cell]) -> Iterator[Event]:
 
 
 def _named(what: str, process: int, thread: int, name: str) -> Event:
-    return {"ph": "M", "name": what, "pid": process, "tid": thread,
+    return {"ph": "M", "name": what, "pid": process, "tid": _tid(process, thread),
             "args": {"name": name}}  # fmt: skip
+
+
+def _tid(process: int, thread: int) -> int:
+    """Return a number no other track has; Perfetto gives 0 to nobody's thread."""
+    return 100 * process + thread
 
 
 def _slice(
     process: int, thread: int, name: str, start: int, end: int, **args: object
-) -> Event:
-    return {"ph": "X", "pid": process, "tid": thread, "name": name, "ts": start,
-            "dur": end - start, "args": {"cycles": end - start, **args}}  # fmt: skip
+) -> Iterator[Event]:
+    """Begin and end a slice.
+
+    Not one event with a duration: start and duration, each rounded to nanoseconds,
+    would let a slice overlap the next, and Perfetto drops the next then.
+    """
+    where = {"pid": process, "tid": _tid(process, thread), "name": name}
+    yield {"ph": "B", **where, "ts": start, "args": {"cycles": end - start, **args}}
+    yield {"ph": "E", **where, "ts": end}
 
 
 def _host(score: Score) -> Iterator[Event]:
     for operator in score.operators:
         if operator.preload_issue_cycle is not None:
-            yield {"ph": "i", "s": "t", "pid": HOST, "tid": 0,
+            yield {"ph": "i", "s": "t", "pid": HOST, "tid": _tid(HOST, 0),
                    "name": f"preload_async({operator.name})",
                    "ts": operator.preload_issue_cycle}  # fmt: skip
-        yield _slice(
+        yield from _slice(
             HOST,
             0,
             f"execute({operator.name})",
@@ -127,7 +137,7 @@ def _preloads(program: Program, score: Score) -> Iterator[Event]:
         known = (
             {} if option.payload is None else {"hbm_bytes": option.payload.hbm_bytes}
         )
-        yield _slice(
+        yield from _slice(
             HBM,
             0,
             operator.name,
@@ -138,7 +148,7 @@ def _preloads(program: Program, score: Score) -> Iterator[Event]:
             **known,
         )
         if option.preload_link_cycles:
-            yield _slice(
+            yield from _slice(
                 LINKS,
                 PRELOADS,
                 operator.name,
@@ -153,7 +163,9 @@ def _exchanges(score: Score) -> Iterator[Event]:
         for phase in operator.phases:
             if phase.kind is not PhaseKind.COMPUTE:
                 name = f"{phase.kind} {operator.name}"
-                yield _slice(LINKS, EXCHANGES, name, phase.start_cycle, phase.end_cycle)
+                yield from _slice(
+                    LINKS, EXCHANGES, name, phase.start_cycle, phase.end_cycle
+                )
 
 
 def _computes(
@@ -163,11 +175,13 @@ def _computes(
         steps = [s for s in _supersteps(program, index) if s.compute_cycles]
         for phase, step in zip(_computing(operator), steps, strict=True):
             start = phase.start_cycle
-            yield _slice(CORES, 0, operator.name, start, phase.end_cycle)
+            yield from _slice(CORES, 0, operator.name, start, phase.end_cycle)
             for number, cell in enumerate(classes, start=1):
                 cycles = cell.tiles[index].share(step.compute_cycles)
                 if cycles:
-                    yield _slice(CORES, number, operator.name, start, start + cycles)
+                    yield from _slice(
+                        CORES, number, operator.name, start, start + cycles
+                    )
 
 
 def _supersteps(program: Program, operator: int) -> tuple[Superstep, ...]:

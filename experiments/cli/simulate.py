@@ -36,7 +36,7 @@ from elkhound.model.errors import BadInputError
 @click.option(
     "--trace",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a Chrome trace here; ui.perfetto.dev and chrome://tracing open it.",
+    help="Write a Chrome trace here; ui.perfetto.dev opens it.",
 )
 @options.json_flag
 def command(

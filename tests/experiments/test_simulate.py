@@ -53,7 +53,7 @@ def test_a_trace_is_written_beside_the_score(say: Say, chip_plan: str) -> None:
     trace = json.loads(Path("trace.json").read_text())
     makespan = json.loads(said.out)["makespan_cycles"]
     assert trace["otherData"]["makespan_cycles"] == makespan
-    assert {e["ph"] for e in trace["traceEvents"]} == {"M", "X", "C", "i"}
+    assert {e["ph"] for e in trace["traceEvents"]} == {"M", "B", "E", "C", "i"}
 
 
 def test_a_trace_that_cannot_be_written_is_refused(say: Say, chip_plan: str) -> None:
