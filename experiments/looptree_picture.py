@@ -1,8 +1,9 @@
-"""A LoopTree as a picture in text, with the iterations and bits of every node."""
+"""A LoopTree with the iterations and bits of every node, as labels and as a picture."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from elkhound.model.fusion import (
     ComputeNode,
@@ -19,49 +20,90 @@ from elkhound.model.fusion.occupancy import Reservation, reservations
 Extents = dict[str, dict[str, int]]
 
 
-def looptree_picture(workload: FusionWorkload, tree: LoopTree) -> str:
-    """Return loops, storage and compute from outer to inner, branches side by side.
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A node and what to write on it.
 
-    Storage shows the bits it reserves in one unit of its memory. The mapping is legal.
+    Parameters
+    ----------
+    kind : str
+        ``store``, ``for``, ``spatial-for``, ``compute`` or ``split``.
+    text : str
+        The label; empty for a split.
+    bits : int or None
+        Reserved by a storage node in one unit of its memory.
+    memory : str or None
+        Of a storage node.
+    branches : tuple of tuple of Labelled
+        Of a split.
     """
+
+    kind: str
+    text: str = ""
+    bits: int | None = None
+    memory: str | None = None
+    branches: tuple[tuple[Labelled, ...], ...] = ()
+
+
+def labelled(workload: FusionWorkload, tree: LoopTree) -> tuple[Labelled, ...]:
+    """Return the nodes of a legal mapping with their labels, from outer to inner."""
     extents = {e.name: {r: workload.size[r] for r in e.ranks} for e in workload.einsums}
     reserved = iter(reservations(workload, tree))
-    return "\n".join(_lines(tree.nodes, extents, reserved)) + "\n"
+    return tuple(_labels(tree.nodes, extents, reserved))
 
 
-def _lines(
+def looptree_picture(workload: FusionWorkload, tree: LoopTree) -> str:
+    """Return loops, storage and compute as text, branches one under the other."""
+    return "\n".join(_lines(labelled(workload, tree))) + "\n"
+
+
+def _labels(
     nodes: tuple[Node, ...], extents: Extents, reserved: Iterator[Reservation]
-) -> Iterator[str]:
+) -> Iterator[Labelled]:
     names = computed(nodes)
     left = {name: dict(extents[name]) for name in names}
     for node in nodes:
         match node:
             case Store():
-                bits = next(reserved).size_bits
-                yield f"[ {node.memory}: {node.tensor} ]  {_bits(bits)}"
+                text = f"{node.memory}: {node.tensor}"
+                yield Labelled("store", text, next(reserved).size_bits, node.memory)
             case Loop():
-                yield _loop(node, left[names[0]][node.rank_of(names[0])])
+                kind = "for" if node.over is None else "spatial-for"
+                extent = left[names[0]][node.rank_of(names[0])]
+                yield Labelled(kind, _loop(node, extent))
                 for name in names:
                     left[name][node.rank_of(name)] = node.tile_size
             case ComputeNode():
-                yield f"( {node.einsum} on {node.unit} )"
+                yield Labelled("compute", f"{node.einsum} on {node.unit}")
             case Split():
-                last = len(node.branches) - 1
-                for number, branch in enumerate(node.branches):
-                    first, rest = ("└─ ", "   ") if number == last else ("├─ ", "│  ")
-                    for i, line in enumerate(_lines(branch, left, reserved)):
-                        yield (rest if i else first) + line
+                branches = (tuple(_labels(b, left, reserved)) for b in node.branches)
+                yield Labelled("split", branches=tuple(branches))
+
+
+def _lines(items: tuple[Labelled, ...]) -> Iterator[str]:
+    for item in items:
+        if item.bits is not None:
+            yield f"[ {item.text} ]  {bits_text(item.bits)}"
+        elif item.kind == "compute":
+            yield f"( {item.text} )"
+        elif not item.branches:
+            yield f"{item.kind} {item.text}"
+        for number, branch in enumerate(item.branches):
+            is_last = number == len(item.branches) - 1
+            first, rest = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+            for i, line in enumerate(_lines(branch)):
+                yield (rest if i else first) + line
 
 
 def _loop(loop: Loop, extent: int) -> str:
     count, ragged = divmod(extent, loop.tile_size)
     steps = f"{count} × {loop.tile_size}" + (f" + {ragged}" if ragged else "")
     where = f" over {loop.over}" if loop.over is not None else ""
-    word = "spatial-for" if loop.over is not None else "for"
-    return f"{word} {loop.rank} in {steps}{where}"
+    return f"{loop.rank} in {steps}{where}"
 
 
-def _bits(count: int) -> str:
+def bits_text(count: int) -> str:
+    """Return bits in the largest unit that they fill."""
     for unit, size in (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13)):
         if count >= size:
             return f"{count / size:.4g} {unit}"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from elkhound.experiments.cli import options
+
+if TYPE_CHECKING:
+    from elkhound.model.fusion import FusionWorkload, LoopTree
 
 
 @click.command(
@@ -36,6 +40,9 @@ from elkhound.experiments.cli import options
     help="Values of the workload's symbols; may be repeated.",
 )
 @click.option("--picture", is_flag=True, help="Draw the mapping, and only that.")
+@click.option(
+    "--plot", metavar="STEM", help="Draw the mapping into STEM.svg and STEM.png."
+)
 @options.json_flag
 @click.pass_context
 def command(
@@ -59,7 +66,7 @@ def _require_one_kind(problem: str | None, values: dict[str, Any]) -> None:
     if (values["plan"] is None) == (values["mapping"] is None):
         raise click.UsageError("give one of --plan and --mapping")
     if values["plan"] is not None:
-        for flag in ("workload", "accelerator", "bind", "picture"):
+        for flag in ("workload", "accelerator", "bind", "picture", "plot"):
             if values[flag]:
                 raise click.UsageError(f"--{flag} has no effect on a plan")
         return
@@ -90,6 +97,8 @@ def _evaluate_mapping(values: dict[str, Any], as_json: bool) -> int:
     evaluation = evaluate_mapping(
         accelerator, workload, load_mapping(values["mapping"])
     )
+    if values["plot"] is not None:
+        _plot(evaluation.workload, evaluation.tree, values["plot"])
     if as_json:
         click.echo(json.dumps(evaluation_document(evaluation), indent=2))
     elif values["picture"]:
@@ -102,6 +111,16 @@ def _evaluate_mapping(values: dict[str, Any], as_json: bool) -> int:
         for violation in evaluation.violations:
             click.echo(f"{evaluation.tree.name}: {violation}", err=True)
     return 5 if evaluation.violations else 0
+
+
+def _plot(workload: FusionWorkload, tree: LoopTree, stem: str) -> None:
+    from elkhound.experiments.cli.writable import require_writable
+    from elkhound.experiments.plots import plot_looptree
+
+    for suffix in (".svg", ".png"):
+        require_writable(Path(stem + suffix))
+    for path in plot_looptree(Path(stem), workload, tree):
+        click.echo(f"wrote {path}", err=True)
 
 
 def _evaluate_plan(problem: str | None, plan: str, as_json: bool) -> int:

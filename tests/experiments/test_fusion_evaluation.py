@@ -171,3 +171,11 @@ def test_a_mapping_of_an_onnx_model_is_costed(say: Say, tmp_path: Path) -> None:
     # 8 heads, 128 cached tokens, 64 wide, 16 bit: each of the products reads both
     assert counts["layer0_scores", "layer0_key_cache"] == 8 * 128 * 64 * 16
     assert "warning: operator layer0.attention_norm: folds" in said.err
+
+
+def test_evaluate_draws_the_figure(say: Say, mapping_file: str, tmp_path: Path) -> None:
+    said = say("evaluate", *FLAGS, "--plot", "tree", "--json")
+    assert said.status == 0
+    assert said.err == "wrote tree.svg\nwrote tree.png\n"
+    assert (tmp_path / "tree.svg").is_file()
+    assert (tmp_path / "tree.png").is_file()
