@@ -59,13 +59,21 @@ def grid_points(file: GridFile) -> tuple[Point, ...]:
     whole = PointLimits(grid.point_seconds, grid.point_memory_bytes)
     points: dict[str, Point] = {}
     for about, coordinates in _subjects(file):
-        for given, varied in _limits(file):
+        for (given, varied), thin in itertools.product(_limits(file), grid.thin):
+            if thin is not None and about.kind != "schedule":
+                error = BadInputError(f"has no effect on {about.kind} problems")
+                raise file.refusal(error, "thin")
             for k, method in enumerate(grid.methods):
                 with _about(file, "methods", k):
                     _require_method(method, about.kind)
-                named = {**coordinates, **varied}
+                thinned = {"thin": thin} if grid.thin != (None,) else {}
                 made = point(
-                    about, method, limits=given, point_limits=whole, coordinates=named
+                    about,
+                    method,
+                    limits=given,
+                    point_limits=whole,
+                    thin_permille=None if thin is None else round(1000 * thin),
+                    coordinates={**coordinates, **thinned, **varied},
                 )
                 if made.key in points:
                     _refuse_twice(file, points[made.key], made)

@@ -98,6 +98,7 @@ def _run(point: Point) -> Record:
         chip=source.chip,
         graph=source.graph,
         limits=point.limits,
+        thin_permille=point.thin_permille,
     )
     (row,), (outcome,) = table.rows, table.outcomes
     error = outcome.error

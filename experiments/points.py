@@ -99,6 +99,8 @@ class Point:
         Of the method.
     point_limits : PointLimits
         Of the whole point.
+    thin_permille : int or None
+        How far options are thinned; None for all options.
     coordinates : mapping of str to object
         What the user calls the point by: model, bind.batch, chip,
         set.hbm.bytes_per_second and the like, flat.
@@ -109,6 +111,7 @@ class Point:
     method: str
     limits: Limits[Any]
     point_limits: PointLimits
+    thin_permille: int | None
     coordinates: Mapping[str, Any]
 
 
@@ -174,6 +177,7 @@ def point(
     *,
     limits: Limits[Any] | None = None,
     point_limits: PointLimits | None = None,
+    thin_permille: int | None = None,
     coordinates: Mapping[str, Any] | None = None,
 ) -> Point:
     """Return a point; a method or setting that does not exist is refused.
@@ -182,6 +186,8 @@ def point(
     ----------
     limits, point_limits
         None for the defaults, one worker: its answers are repeatable.
+    thin_permille : int or None
+        How far options are thinned, as by ``--thin``; None for all options.
     coordinates : mapping or None
         How to call it in rows, flat; None for the model, its bindings and its chip.
     """
@@ -193,12 +199,19 @@ def point(
         "method": [method.partition(":")[0], dict(chosen.settings)],
         "limits": _limits_document(limits),
         "point_limits": asdict(point_limits),
+        "thin_permille": thin_permille,
         "version": own_version(),
     }
     if coordinates is None:
         coordinates = default_coordinates(about)
     return Point(
-        _digest(parts), about, chosen.text, limits, point_limits, dict(coordinates)
+        _digest(parts),
+        about,
+        chosen.text,
+        limits,
+        point_limits,
+        thin_permille,
+        dict(coordinates),
     )
 
 

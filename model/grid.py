@@ -29,6 +29,8 @@ class Grid:
         Values of each symbol of the model.
     changes : tuple of (str, Values)
         Values of each chip field, by key path: ``hbm.bytes_per_second``.
+    thin : tuple of (float or None)
+        How far options are thinned; None for all options.
     limits : tuple of (str, Values)
         Values of each field of `Limits`.
     point_seconds : float or None
@@ -44,6 +46,7 @@ class Grid:
     fixed: tuple[tuple[str, object], ...] = ()
     bind: tuple[tuple[str, Values], ...] = ()
     changes: tuple[tuple[str, Values], ...] = ()
+    thin: tuple[float | None, ...] = (None,)
     limits: tuple[tuple[str, Values], ...] = ()
     point_seconds: float | None = None
     point_memory_bytes: int | None = None

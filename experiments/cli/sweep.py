@@ -77,8 +77,8 @@ def command(
     from elkhound.experiments.cli.sweep_progress import SweepProgress
     from elkhound.experiments.grid_points import grid_points
     from elkhound.experiments.run_dir import default_path
-    from elkhound.experiments.sweep import SweepInterrupted, sweep
     from elkhound.experiments.sweep_dir import SweepDir
+    from elkhound.experiments.sweeping import SweepInterrupted, sweep
     from elkhound.model.io import load_grid
 
     if cluster is not None:

@@ -95,6 +95,9 @@ class GridModel(FileModel):
     max_outstanding: OneOrMore[Count | None] | None = Field(
         None, description="preloads outstanding at once; null for no limit"
     )
+    thin: OneOrMore[Annotated[float, Field(ge=0.001, le=1)] | None] = Field(
+        default=None, description="thin options by this share; null for all options"
+    )
     weight: list[str] | None = Field(None, description="inputs to stream from HBM")
     activation: list[str] | None = Field(None, description="inputs to keep on chip")
     branch: dict[str, Literal["then", "else"]] | None = None
@@ -163,6 +166,7 @@ def load_grid(path: str | Path) -> GridFile:
         fixed=tuple((name, getattr(model, name)) for name in fixed if name in given),
         bind=_axes(model.bind),
         changes=_axes(model.set),
+        thin=_values(model.thin),
         limits=tuple(
             (name, _values(getattr(model.limits, name)))
             for name in GridLimitsModel.model_fields

@@ -17,7 +17,7 @@ from elkhound.experiments.cli.main import run
 from elkhound.experiments.points import PointLimits, point, subject
 from elkhound.experiments.records import Record
 from elkhound.experiments.store import Store
-from elkhound.experiments.sweep import sweep
+from elkhound.experiments.sweeping import sweep
 from elkhound.model.errors import BadInputError
 from elkhound.model.instances import random_schedule
 from elkhound.model.limits import Limits

@@ -12,7 +12,7 @@ from fakes.methods import PROBLEM
 from elkhound.experiments.points import Point, PointLimits, point, subject
 from elkhound.experiments.records import Record
 from elkhound.experiments.store import Store
-from elkhound.experiments.sweep import SweepInterrupted, sweep
+from elkhound.experiments.sweeping import SweepInterrupted, sweep
 from elkhound.model.instances import random_schedule
 from elkhound.model.limits import Limits
 from elkhound.model.result import Status
