@@ -79,6 +79,7 @@ RANGES: Mapping[str, Range] = {  # by name, whatever the operator
     "batch_dims": OPTIONAL_COUNT,
     "bits": _among(2, 4, 8),
     "block_size": OPTIONAL_COUNT,
+    "expert_weight_bits": _among(4, 8),
     "blocksize": COUNT,
     "dilations": COUNTS,
     "direction": _among("forward", "reverse", "bidirectional"),
@@ -97,10 +98,13 @@ RANGES: Mapping[str, Range] = {  # by name, whatever the operator
     "num_heads": COUNT,
     "num_outputs": COUNT,
     "num_scan_inputs": COUNT,
+    "output_height": COUNT,
     "output_padding": Range(least=0, several=True),
     "pads": Range(least=-LARGEST, several=True),
+    "output_width": COUNT,
     "q_num_heads": COUNT,
     "rotary_interleaved": FLAG,
+    "sampling_ratio": OPTIONAL_COUNT,
     "scale": NUMBER,
     "size": COUNT,
     "softcap": NUMBER,
@@ -118,12 +122,14 @@ OWN: Mapping[str, Mapping[str, Range]] = {  # where an operator differs
     "ScatterND": {"reduction": _among("none", "add", "mul", "max", "min")},
     "NegativeLogLikelihoodLoss": {"reduction": _among("none", "sum", "mean")},
     "SoftmaxCrossEntropyLoss": {"reduction": _among("none", "sum", "mean")},
+    "com.microsoft::GatherBlockQuantized": {"block_size": COUNT},
     "com.microsoft::MatMulNBits": {"block_size": COUNT},
 }
 REQUIRED: Mapping[str, tuple[str, ...]] = {  # of operators that onnx has no schema of
     "com.microsoft::Attention": ("num_heads",),
     "com.microsoft::GroupQueryAttention": ("num_heads", "kv_num_heads"),
     "com.microsoft::MatMulNBits": ("K", "N", "block_size"),
+    "com.microsoft::QAttention": ("num_heads",),
     "com.microsoft::MultiHeadAttention": ("num_heads",),
 }
 

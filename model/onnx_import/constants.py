@@ -198,6 +198,10 @@ def _product(node: Node, data: Sequence[Data | None]) -> Data | None:
     return np.asarray(np.prod(whole, axes, keepdims=keep))
 
 
+def _nonzero(node: Node, data: Sequence[Data | None]) -> Data | None:
+    return None if data[0] is None else np.array(np.nonzero(np.atleast_1d(data[0])))
+
+
 def _same(node: Node, data: Sequence[Data | None]) -> Data | None:
     return data[0]
 
@@ -227,6 +231,7 @@ FOLDS: Mapping[str, Fold] = {
     "Expand": _expand,
     "Gather": _gather,
     "Identity": _same,
+    "NonZero": _nonzero,
     "Range": _range,
     "ReduceProd": _product,
     "Reshape": _reshape,

@@ -7,6 +7,7 @@ ARITHMETIC_UNARY = frozenset(
     | {"Round", "Sign", "Sin", "Sqrt", "IsNaN", "IsInf", "Erf", "Clip", "Tan"}
     | {"Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh"}
     | {"BitwiseNot", "Shrink", "BitCast"}
+    | {"Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"}
 )
 ACTIVATIONS = frozenset(
     {"Celu", "Elu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu"}
@@ -29,4 +30,7 @@ VIEWS = frozenset(
     {"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 )
 
-SHAPE_ONLY = frozenset({"ConstantOfShape", "Range", "Shape", "Size"})
+SHAPE_ONLY = frozenset(  # of constants: only their shape is needed
+    {"ConstantOfShape", "Range", "Shape", "Size"}
+    | {"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"}
+)

@@ -9,6 +9,7 @@ from elkhound.model.dtype import DTYPES
 from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.onnx_import.attributes import check_attributes
 from elkhound.model.onnx_import.choices import Choices
+from elkhound.model.onnx_import.constants import fold
 from elkhound.model.onnx_import.control import CONTROL, inline
 from elkhound.model.onnx_import.expand import EXPANSIONS, Expansion
 from elkhound.model.onnx_import.order import legible
@@ -154,6 +155,11 @@ class Resolver:
 
     def _expand(self, node: Node) -> None:
         inputs = [self.values[name] if name else None for name in node.inputs]
+        folded = fold(node, inputs)
+        if folded is not None:
+            self.values.update(node_values(self.source, node, self.values))
+            self._append(node)
+            return
         try:
             EXPANSIONS[node.op](Expansion(node, inputs, self))
         except (ValueError, IndexError, ZeroDivisionError) as error:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from elkhound.model.dtype import DTYPES
 from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.graph import Pass
-from elkhound.model.onnx_import.expand.labels import labels_of
+from elkhound.model.onnx_import.labels import labels_of
 
 ENTRY_POINTS = "elkhound.operators"
 LARGEST_EXTENT = 10**15

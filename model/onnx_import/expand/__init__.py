@@ -6,19 +6,25 @@ from collections.abc import Callable, Mapping
 
 from elkhound.model.onnx_import.expand import (
     attention,
+    experts,
+    fused,
     layers,
     moves,
     quantised,
     recurrent,
+    selection,
 )
 from elkhound.model.onnx_import.expand.expansion import Expansion
 
 EXPANSIONS: Mapping[str, Callable[[Expansion], None]] = {
     **attention.EXPANSIONS,
+    **experts.EXPANSIONS,
+    **fused.EXPANSIONS,
     **layers.EXPANSIONS,
     **moves.EXPANSIONS,
     **quantised.EXPANSIONS,
     **recurrent.EXPANSIONS,
+    **selection.EXPANSIONS,
 }
 
 __all__ = ["EXPANSIONS", "Expansion"]

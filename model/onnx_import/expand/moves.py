@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from elkhound.model.dtype import DTYPES
 from elkhound.model.onnx_import.expand.expansion import Expansion
-from elkhound.model.onnx_import.expand.labels import labels_of, pairwise
+from elkhound.model.onnx_import.labels import labels_of, pairwise
 from elkhound.model.onnx_import.shapes.standard import normal_axis
 
 

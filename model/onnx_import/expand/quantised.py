@@ -186,6 +186,95 @@ def _unpack(do: Expansion, index: int, dtype: DType, shape: tuple[int, ...]) -> 
     do.declare(name, Value(dtype, shape, constant=do.value(name).constant))
 
 
+def plain_scaling(do: Expansion) -> None:
+    """QuantizeLinear and DequantizeLinear of com.microsoft: those of ONNX."""
+    op = do.node.op.rpartition("::")[2]
+    inputs = [name for name in (do.name(0), do.name(1), do.given(2)) if name]
+    zero = do.value(inputs[2]).dtype if len(inputs) > 2 else DTYPES["uint8"]
+    dtype = zero if op == "QuantizeLinear" else None
+    do.emit(
+        op,
+        inputs,
+        "",
+        do.node.attributes,
+        outputs=[do.output(0)],
+        dtype=dtype,
+        version=21,
+    )
+
+
+def blocked_gather(do: Expansion) -> None:
+    """com.microsoft::GatherBlockQuantized: rows of a table of few bits, and scales.
+
+    Packed bytes (…, rows, bytes) are elements of `bits`; only the rows taken are read.
+    """
+    node = do.node
+    if node.integer("gather_axis", 0) != 0:
+        raise ValueError(f"gather_axis {node.integer('gather_axis', 0)}, must be 0")
+    table, bits = do.value(do.name(0)), node.integer("bits", 4)
+    shape = table.shape
+    if table.dtype.name == "uint8" and bits < 8:
+        shape = (*shape[:-1], shape[-1] * 8 // bits)
+        table = Value(DTYPES[f"uint{bits}"], shape, table.constant)
+        do.declare(do.name(0), table)
+    block = node.integer("block_size", 128)
+    blocks = -(-shape[-1] // block)
+    scales = do.shape(do.name(2))
+    if scales != (*shape[:-1], blocks):
+        raise ValueError(
+            f"scales {list(scales)} for blocks of {block} of {list(shape)}"
+        )
+    if do.given(3):
+        stored = do.value(do.given(3)).dtype
+        packed = table.dtype if stored.name == "uint8" else stored
+        zeros = (*shape[:-1], blocks)
+        do.declare(do.given(3), Value(packed, zeros, constant=True))
+    rows = [
+        do.emit("Gather", [name, do.name(1)], suffix, {"axis": 0})
+        for name, suffix in (
+            (do.name(0), "rows"),
+            (do.name(2), "scales"),
+            (do.given(3), "zeros"),
+        )
+        if name
+    ]
+    do.emit(
+        "DequantizeLinear",
+        rows,
+        "",
+        {"axis": -1, "block_size": block},
+        outputs=[do.output(0)],
+        version=21,
+    )
+
+
+def attention(do: Expansion) -> None:
+    """com.microsoft::QAttention: Attention of quantised inputs and weights."""
+    source = do.emit(
+        "DequantizeLinear",
+        [do.name(0), do.name(3), *([do.given(6)] if do.given(6) else [])],
+        "input",
+        version=21,
+    )
+    weights = do.emit(
+        "DequantizeLinear",
+        [do.name(1), do.name(4), *([do.given(7)] if do.given(7) else [])],
+        "weights",
+        {"axis": 1},
+        version=21,
+    )
+    inputs = [source, weights, do.name(2), do.given(5), do.given(8)]
+    while not inputs[-1]:
+        inputs.pop()
+    do.emit(
+        "com.microsoft::Attention",
+        inputs,
+        "",
+        do.node.attributes,
+        outputs=do.node.outputs,
+    )
+
+
 def concat(do: Expansion) -> None:
     """com.microsoft::QLinearConcat: parts in threes behind the result's scale."""
     parts = [name for name in do.node.inputs[2::3] if name]
@@ -199,6 +288,10 @@ EXPANSIONS: Mapping[str, Expand] = {
     "MatMulInteger": integer_product,
     "com.microsoft::DynamicQuantizeMatMul": dynamic_product,
     "com.microsoft::MatMulIntegerToFloat": product_to_float,
+    "com.microsoft::DequantizeLinear": plain_scaling,
+    "com.microsoft::GatherBlockQuantized": blocked_gather,
     "com.microsoft::MatMulNBits": blocked_product,
+    "com.microsoft::QAttention": attention,
     "com.microsoft::QLinearConcat": concat,
+    "com.microsoft::QuantizeLinear": plain_scaling,
 }

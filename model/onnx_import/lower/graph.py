@@ -11,7 +11,6 @@ from elkhound.model.graph import Access, Graph, Home, Operator, Pass, Tensor
 from elkhound.model.onnx_import.lower import (
     attention,
     blocked,
-    composites,
     copies,
     elementwise,
     matmul,
@@ -81,7 +80,6 @@ LOWERINGS: Mapping[str, Lowering] = {
     "elkhound::Attention": attention.attention,
     "elkhound::BlockedMatMul": blocked.product,
     "elkhound::Columns": windows.columns,
-    "elkhound::Composite": composites.composite,
     "elkhound::Copy": copies.moved,
     "elkhound::Einsum": sums.einsum,
     "elkhound::Free": elementwise.free,
@@ -92,12 +90,10 @@ LOWERINGS: Mapping[str, Lowering] = {
     "elkhound::Load": copies.copy,
     "elkhound::LstmCell": recurrent.lstm_cell,
     "elkhound::LstmRow": recurrent.lstm_row,
-    "elkhound::ProductSum": composites.product_sum,
     "elkhound::RecurrentProduct": recurrent.product,
     "elkhound::RnnRow": recurrent.rnn_row,
     "elkhound::Rope": elementwise.rotary_tables,
     "elkhound::RowNorm": rows.row_norm,
-    "elkhound::Scatter": composites.scatter,
     "elkhound::User": user.described,
 }
 

@@ -25,8 +25,22 @@ BOOLEAN = frozenset(
     | {"Or", "Xor", "IsNaN", "IsInf"}
 )
 LARGEST_ELEMENTS = 10**15
-NEVER_CONSTANT = frozenset({"elkhound::Load", "elkhound::Free"})
-INDEX = frozenset({"ArgMax", "ArgMin", "Shape", "Size"})
+NEVER_CONSTANT = frozenset(
+    {"elkhound::Load", "elkhound::Free"}
+    | {"Bernoulli", "RandomNormalLike", "RandomUniformLike"}
+)
+TYPED = {  # the attribute that states a result's element type
+    "Cast": "to",
+    "Bernoulli": "dtype",
+    "EyeLike": "dtype",
+    "RandomNormalLike": "dtype",
+    "RandomUniformLike": "dtype",
+    "BlackmanWindow": "output_datatype",
+    "HammingWindow": "output_datatype",
+    "HannWindow": "output_datatype",
+    "MelWeightMatrix": "output_datatype",
+}
+INDEX = frozenset({"ArgMax", "ArgMin", "NonZero", "Shape", "Size"})
 CAST_TARGETS = {  # onnx.TensorProto numbers
     1: "float32",
     2: "uint8",
@@ -209,8 +223,11 @@ def _own_dtype(node: Node, inputs: Sequence[Value | None], output: int) -> DType
         return DTYPES["bool"]
     if node.op in INDEX:
         return DTYPES["int64"]
-    if node.op == "Cast":
-        return _cast_target(node)
+    attribute = TYPED.get(node.op, "")
+    if attribute in node.attributes:
+        return _stated_type(node, attribute)
+    if attribute == "output_datatype":
+        return DTYPES["float32"]
     if node.op == "ConstantOfShape":
         value = node.attributes.get("value")
         return value.dtype if isinstance(value, Value) else DTYPES["float32"]
@@ -224,12 +241,12 @@ def _own_dtype(node: Node, inputs: Sequence[Value | None], output: int) -> DType
     return value.dtype
 
 
-def _cast_target(node: Node) -> DType:
-    number = node.integer("to", 0)
+def _stated_type(node: Node, attribute: str) -> DType:
+    number = node.integer(attribute, 0)
     if number not in CAST_TARGETS:
         raise BadInputError(
-            f"node {node.name} (Cast): attribute to is {number}, no number of an "
-            f"element type that can be planned",
+            f"node {node.name} ({node.op}): attribute {attribute} is {number}, no "
+            f"number of an element type that can be planned",
             code="unsupported-type",
         )
     return DTYPES[CAST_TARGETS[number]]

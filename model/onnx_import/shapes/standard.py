@@ -364,6 +364,16 @@ def shape_of(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     return [(len(range(rank)[node.integer("start", 0) : node.integer("end", rank)]),)]
 
 
+def window(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """As many elements as the first input says."""
+    return [integers(values, 0)[:1]]
+
+
+def mel_matrix(node: Node, values: Sequence[Value | None]) -> list[Shape]:
+    """(bins of the DFT, mel bins)."""
+    return [(integers(values, 1)[0] // 2 + 1, integers(values, 0)[0])]
+
+
 def scalar(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     """No axis."""
     return [()]
@@ -424,6 +434,10 @@ RULES: Mapping[str, Rule] = {
     "RMSNormalization": normalised,
     "PRelu": slope,
     "Range": range_,
+    "BlackmanWindow": window,
+    "HammingWindow": window,
+    "HannWindow": window,
+    "MelWeightMatrix": mel_matrix,
     "Reshape": reshape,
     "RotaryEmbedding": first_only,
     "Shape": shape_of,

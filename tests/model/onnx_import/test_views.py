@@ -130,12 +130,12 @@ def test_a_cycle_is_refused_by_node(files: Any) -> None:
 
 def test_all_unsupported_types_are_named_in_one_line(files: Any) -> None:
     nodes = [
-        node("NonZero", ["x"], ["a"], name="find"),
+        node("Det", ["x"], ["a"], name="find"),
         node("Foo", ["a"], ["b"], domain="my.domain"),
         node("Relu", ["b"], ["y"]),
     ]
     with pytest.raises(
-        BadInputError, match=r"operator NonZero \(node find, output a\); .*my.domain::F"
+        BadInputError, match=r"operator Det \(node find, output a\); .*my.domain::F"
     ) as error:
         files.read(nodes, {"x": (3, 4)}, "y")
     assert error.value.code == "unsupported-operator"
@@ -259,5 +259,5 @@ def test_an_attribute_of_no_function_is_refused_by_name(files: Any) -> None:
 
 def test_a_refusal_names_the_file(files: Any) -> None:
     with pytest.raises(BadInputError) as error:
-        files.read([node("NonZero", ["x"], ["y"])], {"x": (4, 8)}, "y")
+        files.read([node("Det", ["x"], ["y"])], {"x": (4, 8)}, "y")
     assert error.value.where == str(files.path)
