@@ -49,6 +49,8 @@ class Table:
         Every lower bound, with who proved it.
     outcomes : tuple of Outcome
         Plans, verdicts and scores behind the rows.
+    tile_cost : mapping or None
+        What gave the cycles of tiles; None where that is not known.
     """
 
     problem: Any
@@ -57,6 +59,7 @@ class Table:
     contradictions: tuple[str, ...]
     bounds: tuple[SourcedBound, ...]
     outcomes: tuple[Outcome, ...]
+    tile_cost: Mapping[str, Any] | None = None
 
     @property
     def exit_status(self) -> int:
@@ -143,6 +146,7 @@ def compare(
     observer: Observer | None = None,
     prove: bool = False,
     thin_permille: int | None = None,
+    tile_cost: Mapping[str, Any] | None = None,
 ) -> Table:
     """Plan a problem with several methods and say how far each is from optimal.
 
@@ -171,6 +175,8 @@ def compare(
     thin_permille : int or None
         ε in permille: methods see options of a schedule problem thinned (`Thinned`);
         None for all options. Bounds and plans are of the whole problem either way.
+    tile_cost : mapping or None
+        What gave the cycles of the problem's tiles, for the report.
 
     Raises
     ------
@@ -193,6 +199,7 @@ def compare(
     run = _Run(
         kind, problem, chip, graph, limits or Limits(), names, hears, thin_permille
     )
+    run.tile_cost = tile_cost
     try:
         hears.started("bounds")
         run.find_bounds()
@@ -239,6 +246,7 @@ class _Run:
         self.names = names
         self.hears = hears
         self.thin_permille = thin_permille
+        self.tile_cost: Mapping[str, Any] | None = None
         self.rule = kind.contention(problem)
         self.quick_bounds: tuple[SourcedBound, ...] = ()
         self.outcomes: dict[str, Outcome] = {}
@@ -398,6 +406,7 @@ class _Run:
             contradictions(ended, same_rule),
             bounds,
             tuple(ended),
+            self.tile_cost,
         )
 
     def _row(self, outcome: Outcome, bounds: Iterable[SourcedBound]) -> rows.Row:

@@ -25,6 +25,7 @@ from elkhound.model.schedule import (
     ScheduleOption,
     ScheduleProblem,
 )
+from elkhound.model.tile_cost import TileCost
 from elkhound.solvers.schedule.cover import cover
 
 
@@ -38,11 +39,17 @@ class Thresholds:
         Of the partition search.
     thin_permille : int or None
         ε; None shows whole fronts.
+    tile_cost : TileCost or None
+        Cycles of tiles; None for the formulas of the chip's core.
+    tile_cost_document : dict or None
+        What JSON says of it.
     """
 
     use: float = 0.9
     padding: float = 1.1
     thin_permille: int | None = None
+    tile_cost: TileCost | None = None
+    tile_cost_document: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +118,14 @@ def _fronts(
     chip: Chip,
     thresholds: Thresholds,
 ) -> OperatorFronts:
-    use, padding = thresholds.use, thresholds.padding
-    options = operator_options(graph, operator, chip, use=use, padding=padding)
+    use, padding, tile_cost = (
+        thresholds.use,
+        thresholds.padding,
+        thresholds.tile_cost,
+    )
+    options = operator_options(
+        graph, operator, chip, use=use, padding=padding, tile_cost=tile_cost
+    )
     place = {id(option): k for k, option in enumerate(options)}
     kept = None
     if thresholds.thin_permille is not None:
@@ -123,7 +136,7 @@ def _fronts(
         tuple(other.name for other in group),
         options,
         tuple(sorted(place[id(option)] for option in four_field_front(options))),
-        searched(graph, operator, chip, use=use, padding=padding),
+        searched(graph, operator, chip, use=use, padding=padding, tile_cost=tile_cost),
         kept,
     )
 
@@ -185,6 +198,7 @@ def _heading(graph: Graph, chip: Chip, thresholds: Thresholds) -> dict[str, Any]
         "usable_bytes": chip.core.usable_bytes,
         "least_use": thresholds.use,
         "most_padding": thresholds.padding,
+        "tile_cost": thresholds.tile_cost_document,
         "epsilon": None if permille is None else permille / 1000,
     }
 

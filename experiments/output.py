@@ -10,6 +10,7 @@ from elkhound.experiments.comparison import Table
 from elkhound.experiments.kept import rows_with_files
 from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.rows import Row
+from elkhound.experiments.source import DEFAULT_TILE_COST
 from elkhound.model.allocation import AllocationProblem
 from elkhound.model.placement import PlacementProblem
 
@@ -51,6 +52,7 @@ def summary(table: Table) -> dict[str, Any]:
         about["contention"] = str(problem.contention)
         about["link_stretch_permille"] = problem.link_stretch_permille
         about["max_outstanding"] = problem.max_outstanding
+        about["tile_cost"] = table.tile_cost
     about["chip"] = None if chip is None else chip.name
     about["clock_hz"] = None if chip is None else chip.clock_hz
     about["bounds"] = [
@@ -123,6 +125,8 @@ def _remarks(table: Table, run_dir: Path | None) -> Iterator[str]:
     for row in table.rows:
         if row.reason:
             yield f"{row.method}: {row.reason}"
+    if table.tile_cost is not None and table.tile_cost["name"] != DEFAULT_TILE_COST:
+        yield f"cycles of tiles: {table.tile_cost['name']}"
     yield from _left_out(table)
     yield from _surpassed_classes(table)
     for contradiction in table.contradictions:

@@ -14,6 +14,7 @@ from elkhound.model.schedule import Contention, ScheduleProblem
 
 PROBLEM_SUFFIXES = (".json", ".yaml", ".yml")
 DEFAULT_CHIP = "ipu-pod4-hbm"
+DEFAULT_TILE_COST = "device"
 LISTED = 10
 
 
@@ -44,6 +45,8 @@ class ModelFlags:
         ``none``.
     chip : str or None
         Preset or file; None for `DEFAULT_CHIP` where a chip is needed.
+    tile_cost : str or None
+        ``device``, ``tree`` or a CSV of measured tiles; None for ``device``.
     contention : str or None
         Rule; None for the problem file's, or stretch.
     max_outstanding : int or None
@@ -61,6 +64,7 @@ class ModelFlags:
     strict: bool = False
     spill: str | None = None
     chip: str | None = None
+    tile_cost: str | None = None
     contention: str | None = None
     max_outstanding: int | None = None
 
@@ -83,6 +87,8 @@ class Source:
         What moved out to HBM, in words.
     graph : Graph or None
         What the problem was made of; None for a problem file.
+    tile_cost : dict or None
+        What gave the cycles of tiles, as JSON says it; None for a problem file.
     """
 
     name: str
@@ -91,6 +97,7 @@ class Source:
     warnings: tuple[str, ...] = ()
     spilled: tuple[str, ...] = ()
     graph: Graph | None = None
+    tile_cost: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +151,28 @@ def source_on_chip(
     model: str, read: ReadGraph, flags: ModelFlags, chip: Chip
 ) -> Source:
     """Return the schedule problem of a graph on a chip, whatever `flags.chip` says."""
+    from elkhound.experiments.tile_costs import tile_cost_document, tile_cost_of
     from elkhound.model.options import schedule_problem
 
+    named = flags.tile_cost or DEFAULT_TILE_COST
+    tile_cost = tile_cost_of(named, chip)
     read = spill(read, flags, chip)
     problem = schedule_problem(
         read.graph,
         chip,
         contention=Contention(flags.contention or Contention.STRETCH),
         max_outstanding=flags.max_outstanding,
+        tile_cost=tile_cost,
     )
     name = model if read.report is None else Path(model).stem
     return Source(
-        name, problem, chip, read.warnings, spilled=spill_lines(read), graph=read.graph
+        name,
+        problem,
+        chip,
+        read.warnings,
+        spilled=spill_lines(read),
+        graph=read.graph,
+        tile_cost=tile_cost_document(named, tile_cost),
     )
 
 
@@ -163,9 +180,11 @@ def spill(read: ReadGraph, flags: ModelFlags, chip: Chip) -> ReadGraph:
     """Return a graph that fits the chip, as far as ``--spill`` makes it fit."""
     if flags.spill != "auto":
         return read
+    from elkhound.experiments.tile_costs import tile_cost_of
     from elkhound.model.options import spill_to_fit
 
-    graph, moved = spill_to_fit(read.graph, chip)
+    tile_cost = tile_cost_of(flags.tile_cost or DEFAULT_TILE_COST, chip)
+    graph, moved = spill_to_fit(read.graph, chip, tile_cost=tile_cost)
     return replace(read, graph=graph, spilled=moved)
 
 
@@ -240,6 +259,7 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
         "a problem file",
         {
             "--chip": flags.chip is not None,
+            "--tile-cost": flags.tile_cost is not None,
             "--bind": bool(flags.bind),
             "--phase": flags.phase is not None,
             "--spill": flags.spill is not None,

@@ -82,6 +82,7 @@ def run_comparison(
                 observer=progress,
                 prove=prove,
                 thin_permille=thin_permille,
+                tile_cost=source.tile_cost,
             )
         except Interrupted as interrupt:
             table, interrupted = interrupt.table, True

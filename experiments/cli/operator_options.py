@@ -59,6 +59,7 @@ PADDING = options.Number(
 @options.thin_flag
 @options.graph_flags
 @options.chip_flag
+@options.tile_cost_flag
 @options.run_flags
 @options.json_flag
 @click.pass_context
@@ -88,10 +89,12 @@ def command(
     from elkhound.experiments.run_dir import FrontsDir, default_path
     from elkhound.experiments.source import (
         DEFAULT_CHIP,
+        DEFAULT_TILE_COST,
         is_problem_file,
         read_graph,
         spill,
     )
+    from elkhound.experiments.tile_costs import tile_cost_document, tile_cost_of
     from elkhound.model.io import load_chip
 
     if is_problem_file(model):
@@ -107,8 +110,14 @@ def command(
     read = spill(read_graph(model, flags), flags, chip)
     for warning in read.warnings:
         click.echo(f"warning: {warning}", err=True)
+    named = flags.tile_cost or DEFAULT_TILE_COST
+    tile_cost = tile_cost_of(named, chip)
     thresholds = Thresholds(
-        values["use"], values["padding"], options.permille(values["thin"])
+        values["use"],
+        values["padding"],
+        options.permille(values["thin"]),
+        tile_cost,
+        tile_cost_document(named, tile_cost),
     )
     if operator is None:
         found = all_fronts(read.graph, chip, thresholds)

@@ -279,12 +279,21 @@ chip_flag = click.option(
 )
 
 
+tile_cost_flag = click.option(
+    "--tile-cost",
+    metavar="device|tree|FILE",
+    help="Cycles of a tile: formulas of the chip's core, regression trees fitted to "
+    "them, or a CSV of measured tiles.  [default: device]",
+)
+
+
 def problem_flags(function: Function) -> Function:
     """Add the flags that turn a model into a schedule problem."""
     return graph_flags(
         _together(
             function,
             chip_flag,
+            tile_cost_flag,
             click.option(
                 "--contention",
                 type=OneOf(*CONTENTION_RULES),
@@ -388,6 +397,7 @@ def model_flags(values: dict[str, Any]) -> ModelFlags:
         unknown=values["unknown"],
         strict=values["strict"],
         chip=values.get("chip"),
+        tile_cost=values.get("tile_cost"),
         contention=values.get("contention"),
         max_outstanding=values.get("max_outstanding"),
     )

@@ -73,6 +73,7 @@ def command(
             limits=options.limits_of(values),
             observer=progress,
             thin_permille=options.permille(values["thin"]),
+            tile_cost=source.tile_cost,
         )
     outcome = table.outcomes[0]
     if outcome.plan is not None:

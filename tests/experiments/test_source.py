@@ -52,6 +52,7 @@ def test_flags_go_before_what_the_problem_file_says(schedule_file: str) -> None:
     ("flags", "flag"),
     [
         pytest.param(ModelFlags(chip="toy-8"), "--chip", id="chip"),
+        pytest.param(ModelFlags(tile_cost="tree"), "--tile-cost", id="tile cost"),
         pytest.param(ModelFlags(bind={"a": 1}), "--bind", id="bind"),
         pytest.param(ModelFlags(phase="decode"), "--phase", id="phase"),
         pytest.param(ModelFlags(weights=("w",)), "--weight", id="weight"),

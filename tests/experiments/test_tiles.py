@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,6 +153,50 @@ def test_json_says_what_a_tile_cost_is(tiles_file: str) -> None:
     low, high = document["measured"]["matmul"]["range"]["k"]
     assert 1 <= low < high
     assert "slice" not in document["leaves"]
+
+
+MODEL = ("llama-2-7b", "--bind", "batch=1,seq=64,layers=1", "--chip", "ipu-mk2-hbm")
+
+
+def compared(say: Say, *flags: str) -> dict[str, Any]:
+    said = say(
+        "compare", *MODEL, "--methods", "elk-dyn", "--no-plots", "--run-dir", "run",
+        "--json", *flags,
+    )  # fmt: skip
+    document: dict[str, Any] = json.loads(said.out)
+    assert (said.status, document["contradictions"]) == (0, [])
+    return document
+
+
+def test_a_comparison_says_which_tile_cost_it_is_of(say: Say) -> None:
+    device, tree = compared(say), compared(say, "--tile-cost", "tree")
+    assert device["problem"]["tile_cost"]["name"] == "device"
+    assert tree["problem"]["tile_cost"]["name"] == "tree"
+    assert len(tree["problem"]["tile_cost"]["digest"]) == 64
+    by_formula, by_tree = (d["rows"][0]["objective"] for d in (device, tree))
+    assert by_formula != by_tree
+    assert by_tree == pytest.approx(by_formula, rel=0.05)
+    configuration = json.loads(Path("run/configuration.json").read_text())
+    assert configuration["configuration"]["tile_cost"] == "tree"
+
+
+def test_a_kind_that_a_model_needs_and_no_tile_measures_is_named(
+    say: Say, tiles_file: str
+) -> None:
+    said = say("compare", *MODEL, "--tile-cost", tiles_file)
+    assert said.status == 2
+    assert "tile is measured (measured kinds: matmul, slice, unary)" in said.line
+
+
+def test_options_are_costed_by_a_tree_too(say: Say) -> None:
+    asked = ("options", *MODEL, "--tile-cost", "tree", "--json")
+    document = json.loads(say(*asked).out)
+    assert document["tile_cost"]["name"] == "tree"
+
+
+def test_least_memory_does_not_depend_on_tile_cost(say: Say) -> None:
+    said = say("compare", *MODEL, "--min-capacity", "--tile-cost", "tree")
+    assert said.line.startswith("elkhound: --tile-cost: has no effect")
 
 
 def test_tiles_prints_one_row_per_kind_and_link(say: Say) -> None:

@@ -11,6 +11,14 @@ from elkhound.model.options import operator_options, search
 from elkhound.model.options.search import Question, forget_tables, option_table
 from elkhound.model.options.table import OptionTable
 from elkhound.model.schedule import ScheduleOption
+from elkhound.model.tile_cost import (
+    Device,
+    MatmulSwap,
+    TileKind,
+    fitted_to,
+    measured_cost,
+)
+from elkhound.model.tile_cost.fitted import device_tiles
 
 
 @pytest.fixture
@@ -46,6 +54,32 @@ def test_another_shape_or_chip_is_another_table(searches: list[Question]) -> Non
     for m, cores in ((12, 6), (13, 6), (12, 7)):
         options(m, cores)
     assert len(searches) == 3
+
+
+def test_another_tile_cost_is_another_table(
+    searches: list[Question], tmp_path: Path
+) -> None:
+    graph, operator = matmul(12, 20, 64)
+    chip = small_chip(6)
+    device = Device.of(chip.core)
+    fitted = fitted_to(device, chip.core.usable_bytes)
+    variant = Device.of(chip.core, MatmulSwap.OFF_WHEN_SMALL)
+    tiles = {
+        kind: device_tiles(device, kind, chip.core.usable_bytes, 300, seed=1)
+        for kind in (TileKind.MATMUL, TileKind.ELEMENTWISE)
+    }
+    measured = measured_cost("a", tiles)
+    costs = (None, fitted, variant, measured)
+    found = [operator_options(graph, operator, chip, tile_cost=c) for c in costs]
+    assert len(searches) == 4
+    assert found[0] != found[3]
+    forget_tables()
+    again = [operator_options(graph, operator, chip, tile_cost=c) for c in costs]
+    moved = measured_cost("b", tiles)
+    assert operator_options(graph, operator, chip, tile_cost=moved) == found[3]
+    assert operator_options(graph, operator, chip, tile_cost=device) == found[0]
+    assert again == found
+    assert len(searches) == 4
 
 
 @pytest.mark.parametrize(
