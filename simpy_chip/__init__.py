@@ -4,6 +4,7 @@ from elkhound.simpy_chip.chip import simulate
 from elkhound.simpy_chip.placement import Fidelity
 from elkhound.simpy_chip.score import (
     CoreScore,
+    Limit,
     LinkScore,
     Occupancy,
     OperatorScore,
@@ -21,6 +22,7 @@ __all__ = [
     "CoreScore",
     "DeadlockError",
     "Fidelity",
+    "Limit",
     "LinkScore",
     "Occupancy",
     "OperatorScore",

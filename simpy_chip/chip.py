@@ -18,6 +18,7 @@ from elkhound.simpy_chip.loads import core_scores_of, link_scores_of, tells_exch
 from elkhound.simpy_chip.placement import Fidelity, cells_of
 from elkhound.simpy_chip.score import (
     CoreScore,
+    Limit,
     OperatorScore,
     Score,
     split_time,
@@ -199,6 +200,8 @@ def _operator_score(
     task: Task, delivery: Delivery | None, execution: Execution
 ) -> OperatorScore:
     lasted = execution.end_cycle - execution.start_cycle
+    option = task.option
+    link_bound = 0 < option.preload_cycles <= option.preload_link_cycles
     return OperatorScore(
         name=task.name,
         preload_issue_cycle=delivery.issue_cycle if delivery else None,
@@ -210,6 +213,7 @@ def _operator_score(
         contention_cycles=lasted - execution.alone_cycles,
         stall_cycles=execution.stall_cycles,
         phases=execution.phases,
+        preload_limit=Limit.LINKS if link_bound else Limit.HBM,
     )
 
 

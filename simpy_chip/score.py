@@ -16,6 +16,15 @@ class PhaseKind(StrEnum):
     COMPUTE = "compute"
 
 
+class Limit(StrEnum):
+    """What an operator spends most of its time on."""
+
+    HBM = "hbm"
+    LINKS = "links"
+    COMPUTE = "compute"
+    SRAM_PORT = "sram-port"
+
+
 @dataclass(frozen=True, slots=True)
 class Phase:
     """A core does one thing from `start_cycle` until `end_cycle`."""
@@ -49,6 +58,8 @@ class OperatorScore:
         execute takes with the links to itself.
     phases : tuple of Phase
         From `execute_start_cycle` on; compute and exchange overlap if the chip can.
+    preload_limit : Limit
+        HBM or LINKS: which of them its preload takes longer for alone.
     """
 
     name: str
@@ -61,6 +72,23 @@ class OperatorScore:
     contention_cycles: int
     stall_cycles: int
     phases: tuple[Phase, ...]
+    preload_limit: Limit
+
+    @property
+    def bound_by(self) -> Limit:
+        """What most of the time from issue to end goes to, the first of equals.
+
+        A wait for the preload counts for what limits the preload, distribution and
+        exchange for links, reads by peers for the SRAM port. A tile that takes as long
+        as its operands need to cross the port counts as compute.
+        """
+        spent = dict.fromkeys(Limit, 0)
+        spent[self.preload_limit] += self.wait_cycles
+        for kind in (PhaseKind.DISTRIBUTE, PhaseKind.EXCHANGE):
+            spent[Limit.LINKS] += self.phase_cycles(kind)
+        spent[Limit.SRAM_PORT] += self.stall_cycles
+        spent[Limit.COMPUTE] += self.phase_cycles(PhaseKind.COMPUTE) - self.stall_cycles
+        return max(spent, key=lambda limit: spent[limit])
 
     @property
     def wait_cycles(self) -> int:
@@ -291,8 +319,9 @@ def _operator_document(operator: OperatorScore) -> dict[str, Any]:
     document = {
         name: getattr(operator, name)
         for name in OperatorScore.__dataclass_fields__
-        if name != "phases"
+        if name not in ("phases", "preload_limit")
     }
+    document["bound_by"] = operator.bound_by.value
     document["wait_cycles"] = operator.wait_cycles
     document["execute_cycles"] = operator.execute_cycles
     for kind in PhaseKind:

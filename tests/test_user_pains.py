@@ -1,6 +1,9 @@
 """What users of such tools run into: each case with the answer it should have had.
 
-The names P09 … P21 are those under which the project collected them.
+The names P07 … P21 are those under which the project collected them. P04 is
+`test_partial_sums_are_kept_and_exchanged_at_accumulator_type` in
+tests/model/options/test_execute_plan.py; the verifier of P10 has its own tests in
+tests/model/test_coverage.py and, for fusion, tests/model/fusion/test_legality.py.
 """
 
 from __future__ import annotations
@@ -8,17 +11,24 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 from fakes.said import Said
 from onnx import TensorProto, helper
 
+from elkhound.experiments import compare
 from elkhound.experiments.cli.main import run
+from elkhound.model import load_chip, schedule_problem
+from elkhound.model.fusion import FusionWorkload, cost_of, parse_mapping
+from elkhound.model.fusion.equation import parse_equation
 from elkhound.model.instances import random_schedule
-from elkhound.model.io import write_plan, write_problem
+from elkhound.model.io import load_accelerator, write_plan, write_problem
 from elkhound.model.limits import Limits
+from elkhound.model.referee import judge_fusion
 from elkhound.model.result import Status
 from elkhound.model.schedule import (
     Contention,
@@ -27,6 +37,7 @@ from elkhound.model.schedule import (
     ScheduleOption,
     ScheduleProblem,
 )
+from elkhound.model.workloads import build_workload
 from elkhound.solvers.backends import pulp
 
 Say = Callable[..., Said]
@@ -156,6 +167,177 @@ def test_p09_flags_about_planning_do_nothing_to_min_capacity(
     assert f"{flags[0]}: has no effect where nothing is planned" in said.line
 
 
+def test_p10_a_plan_whose_tiles_leave_work_out_fails_verification(say: Say) -> None:
+    write_matmul()
+    write_chip(1024 * KIB)
+    plan = ("plan", "m.onnx", "--chip", "one.yaml", "--method", "basic")
+    assert say(*plan, "--output", "plan.json").status == 0
+    assert say("evaluate", "--plan", "plan.json").status == 0
+    whole = Path("plan.json").read_text()
+    document = json.loads(whole)
+    dimension = next(iter(document["payload"][0]["splits"]))
+    # Two tiles on one core: half of the rows are never computed.
+    document["payload"][0]["splits"][dimension] = 2
+    Path("half.json").write_text(json.dumps(document))
+    said = say("evaluate", "--plan", "half.json")
+    assert said.status == 5
+    assert "operator product: splits" in said.err
+    assert "make 2 tiles, 1 cores are used" in said.err
+
+
+def test_p10_a_mapping_that_stops_before_single_points_is_refused() -> None:
+    # Rows in tiles of 2, and nothing iterates inside them.
+    simple = load_accelerator("simple")
+    workload = FusionWorkload(
+        "one",
+        (("m", 4), ("k", 3)),
+        (parse_equation("Z[m] = A[m,k] * B[k]"),),
+        (("A", 8), ("B", 8), ("Z", 8)),
+    )
+    tree = parse_mapping(
+        "[MainMemory] stores A, B, Z\n[GlobalBuffer] stores A, B, Z\n"
+        "for m tile=2\nfor k tile=1\ncompute Z on MAC\n"
+    )
+    verdict = judge_fusion(simple, workload, tree)
+    assert verdict.violations == ("einsum Z: tile of m is not 1 at last",)
+
+
+def test_p11_a_split_that_does_not_divide_reports_true_and_padded_work(
+    say: Say,
+) -> None:
+    # 13,824 columns on 1,472 cores: 1,383 tiles of 10 are 13,830 columns, the last
+    # of them 4 wide.
+    half = TensorProto.FLOAT16
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")],
+        "matmul",
+        [
+            helper.make_tensor_value_info("x", half, [1, 64]),
+            helper.make_tensor_value_info("w", half, [64, 13_824]),
+        ],
+        [helper.make_tensor_value_info("y", half, [1, 13_824])],
+    )
+    onnx.save(helper.make_model(graph), "wide.onnx")
+    said = say(
+        "options", "wide.onnx", "--chip", "ipu-mk2-hbm", "--op", "product",
+        "--no-plots", "--json",
+    )  # fmt: skip
+    document = json.loads(said.out)
+    assert document["operator"]["macs"] == 13_824 * 64
+    plans = [p for p in document["execute_front"] if p["splits"]["n"] == 1_383]
+    assert plans
+    for plan in plans:
+        assert plan["padded_macs"] == 13_830 * 64
+        assert plan["padding"] == 13_830 / 13_824
+        assert plan["use"] == 1_383 / 1_472
+
+
+def at_hbm_rate(bytes_per_second: int) -> tuple[int, Any]:
+    """Plan a decode layer of Llama-2-13B; return cycles and score."""
+    chip = load_chip("ipu-pod4-hbm")
+    chip = replace(chip, hbm=replace(chip.hbm, bytes_per_second=bytes_per_second))
+    graph = build_workload("llama-2-13b", {"batch": 32, "seq": 2048, "layers": 1})
+    table = compare(schedule_problem(graph, chip), ["static"], chip=chip)
+    (outcome,) = table.outcomes
+    assert outcome.result is not None
+    assert outcome.result.objective is not None
+    return outcome.result.objective, outcome.score
+
+
+def test_p12_half_the_hbm_rate_doubles_a_memory_bound_decode() -> None:
+    fast, fast_score = at_hbm_rate(2 * 10**12)
+    slow, slow_score = at_hbm_rate(10**12)
+    assert 1.9 <= slow / fast <= 2.0
+    assert 1.9 <= slow_score.makespan_cycles / fast_score.makespan_cycles <= 2.0
+
+
+def test_p12_every_operator_says_what_bound_it(say: Say) -> None:
+    slow = at_hbm_rate(10**12)[1].operators
+    bound_by = {operator.name: str(operator.bound_by) for operator in slow}
+    assert bound_by["layer0.gate"] == bound_by["layer0.scores"] == "hbm"
+    assert bound_by["layer0.softmax"] == "compute"
+    # HBM a thousand times as fast leaves the ports of the cores.
+    fast = at_hbm_rate(10**15)[1].operators
+    bound_by = {operator.name: str(operator.bound_by) for operator in fast}
+    assert bound_by["layer0.q"] == "links"
+    assert bound_by["layer0.scores"] == "compute"
+    write_problem("p.json", random_schedule(1, 3))
+    say("plan", "p.json", "--method", "basic", "--output", "plan.json")
+    document = json.loads(say("simulate", "plan.json", "--json").out)
+    for operator in document["operators"]:
+        assert operator["bound_by"] in ("hbm", "links", "compute", "sram-port")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param(
+            ("bytes_per_second: 4000000000}", "bytes_per_second: 4000000000, "
+             "exchange_bytes_per_second: 5000000000}"),
+            "exchange_bytes_per_second is 5000000000, must be at most "
+            "bytes_per_second = 4000000000",
+            id="exchange above the link",
+        ),
+        pytest.param(
+            ("controllers: 1}", "controllers: 1, width_bits: 1024}"),
+            "width_bits",
+            id="a width beside the rate",
+        ),
+    ],
+)  # fmt: skip
+def test_p12_attributes_that_contradict_a_rate_are_refused(
+    say: Say, change: tuple[str, str], message: str
+) -> None:
+    write_matmul()
+    text = ONE_CORE.format(sram_bytes=1024 * KIB, reserved_bytes=KIB)
+    assert change[0] in text
+    Path("one.yaml").write_text(text.replace(*change))
+    said = say("compare", "m.onnx", "--chip", "one.yaml")
+    assert said.status == 2
+    assert "one.yaml" in said.line
+    assert message in said.line
+
+
+@pytest.mark.parametrize(
+    ("tile_kib", "held_kib"),
+    [
+        pytest.param(8, 59, id="tiles of 8 KiB"),
+        pytest.param(16, 67, id="two buffers of 8 KiB"),
+    ],
+)
+def test_p16_what_stays_in_hbm_takes_no_sram_but_its_tile(
+    tile_kib: int, held_kib: int
+) -> None:
+    # A comes in tiles, the output stays in 64 KiB of buffer, B is never in it.
+    chip = load_accelerator("simple")
+    chip = replace(
+        chip,
+        memories=tuple(
+            replace(memory, size_bits=8 * 64 * KIB)
+            if memory.name == "GlobalBuffer"
+            else memory
+            for memory in chip.memories
+        ),
+    )
+    workload = FusionWorkload(
+        "streamed",
+        (("k", 72 * KIB), ("n", 51 * KIB)),
+        (parse_equation("Z[n] = A[k] * B[n]"),),
+        (("A", 8), ("B", 8), ("Z", 8)),
+    )
+    tree = parse_mapping(
+        "[MainMemory] stores A, B, Z\n[GlobalBuffer] stores Z\n"
+        f"for k tile={tile_kib * KIB}\n[GlobalBuffer] stores A\n"
+        "for n tile=1\nfor k tile=1\ncompute Z on MAC\n"
+    )
+    cost = cost_of(chip, workload, tree)
+    assert cost.occupancy_bits["GlobalBuffer"] == 8 * held_kib * KIB
+    verdict = judge_fusion(chip, workload, tree)
+    assert verdict.peak_bits["GlobalBuffer"] == 8 * held_kib * KIB
+    assert verdict.feasible == (held_kib <= 64)
+    assert (cost.overflows == ()) == (held_kib <= 64)
+
+
 @pytest.mark.parametrize("method", ["cp-sat", "milp"])
 def test_p13_a_search_cut_off_has_an_incumbent_a_bound_and_a_gap(
     say: Say, method: str
@@ -272,3 +454,47 @@ def test_p21_a_market_split_cut_off_is_feasible_with_a_gap(backend: str) -> None
     assert answer.objective is not None
     assert answer.bound is not None
     assert 0 <= answer.bound < answer.objective
+
+
+def test_p07_an_absent_backend_is_one_line_and_the_others_go_on(
+    say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With HiGHS removed, every exact method that does not need it proves its plan."""
+    monkeypatch.setattr("elkhound.solvers.backends.pulp.find_spec", lambda name: None)
+    write_problem("p.json", random_schedule(1, 4))
+    ask = ("compare", "p.json", "--no-plots", "--time-limit", "20", "--json")
+    others = [f"milp:backend={name}" for name in pulp.versions()]
+    names = ["brute-force", "cp-sat", "dp", *others]
+    told = json.loads(say(*ask, "--methods", ",".join(names)).out)
+    assert [row["status"] for row in told["rows"]] == ["optimal"] * len(names)
+    said = say(*ask[:-1], "--methods", "milp:backend=highs")
+    assert said.status == 2
+    refusal = "MILP backend highs is not installed (present: "
+    assert refusal in said.out
+    assert "Traceback" not in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        pytest.param(
+            "sram_bytes", "sram_bytez",
+            "one.yaml:5: unknown key sram_bytez (did you mean sram_bytes?)",
+            id="misspelt",
+        ),
+        pytest.param(
+            "topology: all-to-all", "topology: all-to-all, rows: 1",
+            "one.yaml:8: links.rows has no effect with topology all-to-all",
+            id="of-the-mesh",
+        ),
+    ],
+)  # fmt: skip
+def test_p08_a_key_that_would_be_ignored_is_refused(
+    say: Say, old: str, new: str, message: str
+) -> None:
+    write_matmul()
+    text = ONE_CORE.format(sram_bytes=700 * KIB, reserved_bytes=0)
+    Path("one.yaml").write_text(text.replace(old, new, 1))
+    said = say("compare", "m.onnx", "--chip", "one.yaml")
+    assert said.status == 2
+    assert message in said.line

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from elkhound.model.referee.coverage import coverage_violations
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import (
     Contention,
@@ -85,6 +86,7 @@ def judge(problem: ScheduleProblem, plan: Schedule) -> Verdict:
     ]
     violations, occupancy = _sram(problem, option, outstanding)
     violations += _outstanding_limit(problem, outstanding)
+    violations += _coverage(problem, option)
     duration = _durations(problem, option, gate, outstanding)
 
     preload_start: list[int | None] = [None] * count
@@ -115,6 +117,15 @@ def judge(problem: ScheduleProblem, plan: Schedule) -> Verdict:
         execute_end=tuple(execute_end),
         occupancy_bytes=tuple(occupancy),
     )
+
+
+def _coverage(problem: ScheduleProblem, option: list[ScheduleOption]) -> list[str]:
+    """Return what the tiles of options that say what they mean leave out or repeat."""
+    found: list[str] = []
+    for operator, chosen in zip(problem.operators, option, strict=True):
+        if chosen.payload is not None:
+            found += coverage_violations(operator.name, chosen.payload)
+    return found
 
 
 def _illegalities(problem: ScheduleProblem, plan: Schedule) -> list[str]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.said import Said
@@ -22,7 +23,7 @@ from elkhound.model.io import write_problem
 from elkhound.model.limits import Limits
 
 Say = Callable[..., Said]
-ONE = Limits(workers=1, seconds=20)
+ONE: Limits[Any] = Limits(workers=1, seconds=20)
 
 # 104 cycles stand for 100 at 10 %, in less space; 2 cycles before, nothing after.
 NEAR = problem((option(58, 10, h=2, t=104), option(60, 10, h=2, t=100)), sram_bytes=100)

@@ -138,6 +138,26 @@ CASES = {
         sizes(20),
         sizes(900),
     ),
+    "convolution in two dimensions": st.builds(
+        lambda oc, oh, ow, k: one_operator(
+            {"oc": oc, "oh": oh, "ow": ow, "kh": k, "kw": k + 1},
+            ["oh+kh ow+kw", "oc kh kw"],
+            "oc oh ow",
+            (Pass.MATMUL,),
+            streamed=(1,),
+        ),
+        sizes(4),
+        st.integers(2, 5),
+        st.integers(2, 5),
+        st.integers(1, 2),
+    ),
+    "streamed row sums": st.builds(
+        lambda m, n: one_operator(
+            {"m": m, "n": n}, ["m n"], "m", (Pass.REDUCE,), streamed=(0,)
+        ),
+        sizes(20),
+        sizes(900),
+    ),
     "row sums": st.builds(
         lambda m, n: one_operator({"m": m, "n": n}, ["m n"], "m", (Pass.REDUCE,)),
         sizes(20),
@@ -198,6 +218,69 @@ def test_every_option_is_what_its_payload_says(
             check_plan(graph, operator, chip, options)
 
     agree()
+
+
+# Kinds with sizes that no core count divides, and the bytes of what streams.
+TRUE_BYTES = {
+    "matmul": (matmul(7, 13, 29), 2 * 29 * 13),
+    "int4 matmul": (matmul(7, 13, 29, dtype="int4"), 189),  # 377 halves of a byte
+    "batched matmul": (
+        one_operator(
+            {"b": 3, "m": 5, "n": 7, "k": 11},
+            ["b m k", "b n k"],
+            "b m n",
+            (Pass.MATMUL,),
+            streamed=(1,),
+        ),
+        2 * 3 * 7 * 11,
+    ),
+    "convolution": (
+        one_operator(
+            {"oc": 5, "oh": 7, "ic": 3, "kh": 3},
+            ["ic 2oh+kh", "oc ic kh"],
+            "oc oh",
+            (Pass.MATMUL,),
+            streamed=(0, 1),
+        ),
+        # The image of 3 channels has 1 + 2·6 + 2 = 15 rows, its halo counts once.
+        2 * (3 * 15 + 5 * 3 * 3),
+    ),
+    "elementwise": (
+        one_operator(
+            {"m": 7, "n": 11},
+            ["m n", "n"],
+            "m n",
+            (Pass.ELEMENTWISE,),
+            streamed=(0, 1),
+        ),
+        2 * (7 * 11 + 11),
+    ),
+    "reduce": (
+        one_operator({"m": 7, "n": 11}, ["m n"], "m", (Pass.REDUCE,), streamed=(0,)),
+        2 * 7 * 11,
+    ),
+}
+
+
+@pytest.mark.parametrize(("built", "size_bytes"), TRUE_BYTES.values(), ids=TRUE_BYTES)
+@pytest.mark.parametrize("cores", [1, 4, 6, 10])
+def test_hbm_delivers_true_bytes_whatever_the_padding(
+    built: tuple[Graph, Operator], size_bytes: int, cores: int
+) -> None:
+    graph, operator = built
+    chip = small_chip(cores)
+    # One byte a cycle: nothing but HBM decides how long a preload takes.
+    slow = replace(chip, hbm=replace(chip.hbm, bytes_per_second=chip.clock_hz))
+    options = operator_options(graph, operator, slow, padding=2.0)
+    ragged = 0
+    for option in options:
+        payload = option.payload
+        assert payload is not None
+        assert payload.hbm_bytes == size_bytes
+        assert option.preload_cycles == max(size_bytes, option.preload_link_cycles)
+        cuts = zip(payload.sizes, payload.splits, strict=True)
+        ragged += any(size % split for (_, size), (_, split) in cuts)
+    assert (ragged > 0) == (cores > 1)
 
 
 def split_and_factors(option: ScheduleOption) -> tuple[dict[str, int], Factors]:
