@@ -12,8 +12,8 @@ of the workload is one `Pick` (row, class) per einsum such that
 * the memories hold it: while einsum e runs, a memory holds e's private nodes
   (`private_bits`), every live shared tensor once (`Exchange.bits`, from its first to
   its last user), and of every other einsum that shares j > 0 loops with e (the least
-  number of shared loops between them) what it holds under less than j loops: `above_bits[j]`
-  and shared tensors it opened or was the last to use under less than j loops.
+  number of shared loops between them) what it holds under less than j loops:
+  `above_bits[j]`, and shared tensors it opened or was the last to use there.
   `above_bits[0]` is held throughout: persistent tensors. Filling exactly is legal.
 
 Energy and latency of the mapping are the sums over the picks, and `rebuild` returns its

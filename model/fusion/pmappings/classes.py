@@ -126,12 +126,7 @@ def fused_parts(
     code = np.zeros(len(candidates.picks), np.int64)
     patterns = []
     for group, pick in zip(candidates.groups, candidates.picks.T, strict=True):
-        own = group.factors[:, :, fused].reshape(
-            len(group), len(fused) * len(group.ranks)
-        )
-        index = np.zeros(len(group), np.int64)
-        if own.shape[1]:
-            index = np.unique(own, axis=0, return_inverse=True)[1].reshape(-1)
+        index = group.fused_code
         code = code * (index.max() + 1) + index[pick]
         patterns.append(group.factors[:, :, fused])
     order = np.argsort(code, kind="stable")

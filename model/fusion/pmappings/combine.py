@@ -1,15 +1,16 @@
 """Joins the ranks' choices of one template, one group of ranks at a time.
 
 After each group: what cannot fit even with the smallest tiles of the missing groups is
-dropped, and of rows with equal fused loops and equal use of limited fan-outs, those
-that another row beats in every finished sum and every open product.
+dropped, what cannot become competitive even with their least counts, and of rows with
+equal fused loops and equal use of limited fan-outs, those that another row beats in
+every finished sum and every open product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +29,10 @@ from elkhound.model.fusion.pmappings.tiles import (
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
-_CHUNK = 1 << 20  # rows of a product held at once
+_CHUNK = 1 << 20  # pairs held at once
+_TOLERANCE = 1e-9  # relative; what differs by less counts as equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,36 +61,102 @@ class Candidates:
     node_bits: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class _Factors:
-    """A group's choices as numbers.
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What rows are worth keeping.
 
     Parameters
     ----------
-    key : array of choices
-        Equal for equal fused loops and equal use of fan-outs with a least use.
-    columns : array of choices × columns
-        Factors of the counts.
-    tiles : array of choices × nodes
-        Factors of the limited nodes' tiles.
-    use : array of choices × fan-outs
-        Units used.
+    criteria : tuple of str
+        Of ``energy`` and ``latency``; empty: keep all rows.
+    ceilings : array of points × criteria
+        Drop rows that are no better than one of these points.
     """
 
-    tiles: GroupTiles
-    fused: Ints
-    columns: Floats
+    criteria: tuple[str, ...]
+    ceilings: Floats
+
+    def worse(self, energy: Floats, latency: Floats) -> Mask:
+        """Return which (lower bounds of) costs a ceiling makes useless."""
+        costs = {"energy": energy, "latency": latency}
+        values = [costs[name] for name in self.criteria]
+        useless = np.zeros(energy.shape, bool)
+        for point in self.ceilings:
+            beaten = np.ones(energy.shape, bool)
+            strictly = np.zeros(energy.shape, bool)
+            for value, limit in zip(values, point, strict=True):
+                beaten &= value >= limit
+                strictly |= value > limit * (1 + _TOLERANCE)
+            useless |= beaten & strictly
+        return useless
+
+
+@dataclass(frozen=True, eq=False)
+class _Partial:
+    """Rows over some groups of ranks; arrays have one column per row.
+
+    Parameters
+    ----------
+    picks : array of groups × rows
+        Choices taken.
+    key : array of rows
+        Equal for equal loops in fused blocks.
+    counts, nodes, use : array
+        Products over the groups: factors of counts, of limited nodes' tiles, and units
+        used of every fan-out.
+    """
+
+    picks: Ints
+    key: Ints
+    counts: Floats
     nodes: Floats
     use: Ints
 
-    def taken(self, rows: Ints) -> _Factors:
-        return _Factors(
-            self.tiles.taken(rows),
-            self.fused[rows],
-            self.columns[rows],
-            self.nodes[rows],
-            self.use[rows],
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def taken(self, rows: npt.NDArray[np.intp] | Mask) -> _Partial:
+        """Return some rows."""
+        return _Partial(
+            self.picks[:, rows],
+            self.key[rows],
+            self.counts[:, rows],
+            self.nodes[:, rows],
+            self.use[:, rows],
         )
+
+    def times(
+        self, other: _Partial, mine: npt.NDArray[np.intp], its: npt.NDArray[np.intp]
+    ) -> _Partial:
+        """Return pairs of rows."""
+        return _Partial(
+            np.concatenate([self.picks[:, mine], other.picks[:, its]]),
+            self.key[mine] * (other.key.max() + 1) + other.key[its],
+            self.counts[:, mine] * other.counts[:, its],
+            self.nodes[:, mine] * other.nodes[:, its],
+            self.use[:, mine] * other.use[:, its],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Missing:
+    """What groups that are still to come multiply at least and at most."""
+
+    least_counts: Floats
+    most_counts: Floats
+    least_nodes: Floats
+    most_use: Ints
+
+    @classmethod
+    def of(cls, groups: Sequence[_Partial], like: _Partial) -> _Missing:
+        counts = np.ones((2, len(like.counts)))
+        nodes, use = np.ones(len(like.nodes)), np.ones(len(like.use), np.int64)
+        for group in groups:
+            counts[0] *= group.counts.min(axis=1)
+            counts[1] *= group.counts.max(axis=1)
+            nodes *= group.nodes.min(axis=1)
+            use *= group.use.max(axis=1)
+        return cls(counts[0], counts[1], nodes, use)
 
 
 class Combination:
@@ -97,8 +166,10 @@ class Combination:
     ----------
     least_use : dict of str to int
         Units of a fan-out that must be used, by label.
-    criteria : tuple of str
-        Of ``energy`` and ``latency``, what the pruning keeps; empty: prune nothing.
+    aim : Aim
+        What is worth keeping.
+    most_fused_per_rank : int
+        Most loops with iterations in fused blocks over one rank.
     """
 
     def __init__(
@@ -107,256 +178,250 @@ class Combination:
         shape: EinsumShape,
         template: Template,
         least_use: dict[str, int],
-        criteria: tuple[str, ...],
+        aim: Aim,
         most_fused_per_rank: int,
     ) -> None:
         self.accelerator = accelerator
         self.shape = shape
         self.template = template
-        self.criteria = criteria
+        self.aim = aim
+        self.most_fused_per_rank = most_fused_per_rank
         self.costs: Costs = costs_of(accelerator, shape, template)
         weights = (self.costs.energy, *self.costs.ports)
         self.columns = tuple(dict.fromkeys(c for w in weights for c in w))
         self.weights = np.array([_vector(w, self.columns) for w in weights])
-        self.fans = tuple(
-            slot.fan_out for slot in template.slots if slot.fan_out is not None
-        )
-        self.fan_slots = [
-            i for i, slot in enumerate(template.slots) if slot.fan_out is not None
-        ]
-        self.least = np.array([least_use[f.label] for f in self.fans], np.int64)
-        self.most = np.array([f.size for f in self.fans], np.int64)
+        self.fan_slots = [i for i, s in enumerate(template.slots) if s.fan_out]
+        fans = [s.fan_out for s in template.slots if s.fan_out]
+        self.least = np.array([least_use[f.label] for f in fans], np.int64)
+        self.most = np.array([f.size for f in fans], np.int64)
         self.limited = [
             node
             for node, (level, _) in enumerate(template.nodes, start=1)
             if accelerator.memories[level].size_bits is not None
         ]
-        self.node_scale = np.array(
-            [shape.bits[template.nodes[node - 1][1]] for node in self.limited], float
-        )
-        self.memberships = self._memberships()
-        self.groups = [
-            self._factors(group_tiles(shape, template, group, most_fused_per_rank))
-            for group in rank_groups(shape)
-        ]
+        tensors = [template.nodes[node - 1][1] for node in self.limited]
+        self.node_scale = np.array([shape.bits[t] for t in tensors], float)
 
-    def _memberships(self) -> list[tuple[int, npt.NDArray[np.intp]]]:
-        """Return, for every limited memory, its capacity and its nodes' columns."""
+    @cached_property
+    def capacities(self) -> list[tuple[int, list[int]]]:
+        """For every limited memory, its capacity and its nodes among the limited."""
         found = []
         for level, memory in enumerate(self.accelerator.memories):
             own = [
-                i
-                for i, node in enumerate(self.limited)
-                if self.template.level(node) == level
+                i for i, n in enumerate(self.limited) if self.template.level(n) == level
             ]
             if own and memory.size_bits is not None:
-                found.append((memory.size_bits, np.array(own)))
+                found.append((memory.size_bits, own))
         return found
 
-    def _factors(self, tiles: GroupTiles) -> _Factors:
-        shares = tuple(
-            (s.fan_out.multicast, s.fan_out.reduction) if s.fan_out else (False, False)
-            for s in self.template.slots
-        )
-        multipliers = Multipliers(self.shape, self.template, shares)
-        tensors = [self.template.nodes[node - 1][1] for node in self.limited]
-        fused = [
-            i
-            for i, slot in enumerate(self.template.slots)
-            if slot.block < self.template.fused_blocks
-        ]
-        patterns = tiles.factors[:, :, fused].reshape(
-            len(tiles), len(fused) * len(tiles.ranks)
-        )
-        code = np.zeros(len(tiles), np.int64)
-        if patterns.shape[1]:
-            code = np.unique(patterns, axis=0, return_inverse=True)[1].reshape(-1)
-        return _Factors(
-            tiles,
-            code,
-            _stacked([multipliers.column(tiles, c) for c in self.columns], len(tiles)),
-            _stacked(
-                [
-                    multipliers.tile(tiles, tensor, node)
-                    for tensor, node in zip(tensors, self.limited, strict=True)
-                ],
-                len(tiles),
-            ),
-            tiles.factors[:, :, self.fan_slots].prod(axis=1),
-        )
+    @cached_property
+    def functions(self) -> list[int]:
+        """Rows of the weights that the criteria depend on: 0 energy, then ports."""
+        ports = list(range(1, len(self.weights)))
+        if self.aim.criteria == ("energy",) and self.costs.leak == 0:
+            return [0]
+        return ports if self.aim.criteria == ("latency",) else [0, *ports]
+
+    @cached_property
+    def saves(self) -> Mask:
+        """Columns of which more is better: first touches of outputs."""
+        return np.asarray((self.weights < 0).any(axis=0))
 
     def search(self) -> Candidates | None:
-        """Return what the criteria keep, None if nothing fits."""
-        groups = [self._pruned_group(group) for group in self.groups]
-        groups.sort(key=lambda group: len(group.fused))
-        if any(len(group.fused) == 0 for group in groups):
-            return None
-        picks = np.zeros((1, 0), np.int64)
-        for done in range(len(groups)):
-            picks = self._extended(groups, picks, done)
-            if not len(picks):
-                return None
-        picks = picks[self._proper(groups, picks)]
-        return self._candidates(groups, picks) if len(picks) else None
-
-    def _pruned_group(self, group: _Factors) -> _Factors:
-        fits = (group.use <= self.most).all(axis=1)
-        group = group.taken(np.flatnonzero(fits))
-        if not self.criteria or not len(group.fused):
-            return group
-        keys = _packed([group.fused, *self._constrained(group.use).T])
-        criteria = [
-            group.columns * self._signs(),
-            group.nodes,
-            self._open_use(group.use),
+        """Return what the aim keeps, None if nothing fits."""
+        tiles = [
+            group_tiles(self.shape, self.template, group, self.most_fused_per_rank)
+            for group in rank_groups(self.shape)
         ]
-        return group.taken(pareto(keys, _varying(np.concatenate(criteria, axis=1))))
+        if any(len(group) == 0 for group in tiles):
+            return None
+        groups = self._reduced([self._partial(group) for group in tiles])
+        if groups is None:
+            return None
+        order = sorted(range(len(groups)), key=lambda index: len(groups[index]))
+        rows = groups[order[0]]
+        for done, index in enumerate(order[1:], start=2):
+            missing = [groups[later] for later in order[done:]]
+            rows = self._joined(rows, groups[index], missing)
+            if not len(rows):
+                return None
+        rows = rows.taken(self._proper([tiles[index] for index in order], rows))
+        if not len(rows):
+            return None
+        return self._candidates(tuple(tiles[index] for index in order), rows)
 
-    def _signs(self) -> Floats:
-        """Return −1 for columns that save: the more of them, the better."""
-        return np.where((self.weights < 0).any(axis=0), -1.0, 1.0)
+    def _partial(self, tiles: GroupTiles) -> _Partial:
+        template = self.template
+        shares = tuple(
+            (s.fan_out.multicast, s.fan_out.reduction) if s.fan_out else (False, False)
+            for s in template.slots
+        )
+        multipliers = Multipliers(self.shape, template, shares)
+        tensors = [template.nodes[node - 1][1] for node in self.limited]
+        counts = [multipliers.column(tiles, column) for column in self.columns]
+        nodes = [
+            multipliers.tile(tiles, tensor, node)
+            for tensor, node in zip(tensors, self.limited, strict=True)
+        ]
+        return _Partial(
+            np.arange(len(tiles))[None, :],
+            tiles.fused_code,
+            np.array(counts).reshape(len(counts), len(tiles)),
+            np.array(nodes).reshape(len(nodes), len(tiles)),
+            tiles.factors[:, :, self.fan_slots].prod(axis=1).T,
+        )
 
-    def _constrained(self, use: Ints) -> Ints:
-        return use[:, self.least > 1]
+    def _reduced(self, groups: list[_Partial]) -> list[_Partial] | None:
+        """Drop choices that no other groups' choices can make fit, and beaten ones."""
+        for index, group in enumerate(groups):
+            others = _Missing.of(groups[:index] + groups[index + 1 :], group)
+            groups[index] = group.taken(self._possible(group, others))
+            if not len(groups[index]):
+                return None
+        if self.aim.criteria:
+            groups = [group.taken(self._front(group, None)) for group in groups]
+        return groups
 
-    def _open_use(self, use: Ints) -> Floats:
-        return use[:, self.least <= 1].astype(float)
+    def _possible(self, rows: _Partial, missing: _Missing) -> Mask:
+        """Return which rows may fit and may be worth keeping in the end."""
+        kept = self._fits(rows, missing)
+        if len(self.aim.ceilings):
+            kept[kept] = ~self._worse(rows.counts[:, kept], missing)
+        return kept
 
-    def _extended(self, groups: list[_Factors], picks: Ints, done: int) -> Ints:
-        """Add a group to the rows so far, and drop what need not be kept."""
-        own = len(groups[done].fused)
-        step = max(1, _CHUNK // own)
-        kept = []
-        for at in range(0, len(picks), step):
-            part = picks[at : at + step]
-            rows = np.concatenate(
-                [
-                    np.repeat(part, own, axis=0),
-                    np.tile(np.arange(own), len(part))[:, None],
-                ],
-                axis=1,
-            )
-            rows = rows[self._may_fit(groups, rows)]
-            if done < len(groups) - 1:
-                rows = rows[self._front(groups, rows)]
-            kept.append(rows)
-        joined = np.concatenate(kept)
-        if len(kept) > 1 and done < len(groups) - 1:
-            joined = joined[self._front(groups, joined)]
-        return joined
-
-    def _may_fit(self, groups: list[_Factors], rows: Ints) -> npt.NDArray[np.bool_]:
-        """Test capacity with the missing groups' smallest tiles, and fan-outs."""
-        missing = groups[rows.shape[1] :]
-        fits = np.ones(len(rows), bool)
-        if self.fans:
-            use = _product_over(groups, rows, lambda group: group.use)
-            fits &= (use <= self.most).all(axis=1)
-            for group in missing:
-                use = use * group.use.max(axis=0)
-            fits &= (use >= self.least).all(axis=1)
-        if self.limited:
-            bits = self.node_scale * _product_over(groups, rows, lambda g: g.nodes)
-            for group in missing:
-                bits = bits * group.nodes.min(axis=0)
-            for capacity, nodes in self.memberships:
-                fits &= bits[:, nodes].sum(axis=1) <= capacity
+    def _fits(self, rows: _Partial, missing: _Missing) -> Mask:
+        fits = np.asarray((rows.use <= self.most[:, None]).all(axis=0))
+        reach = rows.use * missing.most_use[:, None]
+        fits &= np.asarray((reach >= self.least[:, None]).all(axis=0))
+        scale = self.node_scale * missing.least_nodes
+        for capacity, nodes in self.capacities:
+            fits &= scale[nodes] @ rows.nodes[nodes] <= capacity
         return fits
 
-    def _front(self, groups: list[_Factors], rows: Ints) -> Ints:
-        """Return the rows that may still become part of a best mapping."""
-        if not self.criteria:
-            return np.arange(len(rows))
-        done, missing = groups[: rows.shape[1]], groups[rows.shape[1] :]
-        keys = [group.fused[pick] for group, pick in zip(done, rows.T, strict=True)]
-        use = _product_over(groups, rows, lambda group: group.use)
-        keys += list(self._constrained(use).T)
-        counts = _product_over(groups, rows, lambda group: group.columns)
-        closed = np.ones(len(self.columns), bool)
-        for group in missing:
-            closed &= np.ptp(group.columns, axis=0) == 0
-        for group in missing:
-            counts = counts * np.where(closed, group.columns[0], 1.0)
-        sums = counts[:, closed] @ self.weights[self._functions()][:, closed].T
-        opened = counts[:, ~closed] * self._signs()[~closed]
-        tiles = _product_over(groups, rows, lambda group: group.nodes)
-        criteria = [sums, opened, tiles, self._open_use(use)]
-        values = _varying(np.concatenate(criteria, axis=1))
+    def _worse(self, counts: Floats, missing: _Missing) -> Mask:
+        """Compare the least cost that rows may end with to the ceilings."""
+        rest = np.where(self.saves, missing.most_counts, missing.least_counts)
+        timed = self.costs.leak > 0 or "latency" in self.aim.criteria
+        weights = (self.weights if timed else self.weights[:1]) * rest
+        return self.aim.worse(*self._costs(weights, counts))
+
+    def _costs(self, weights: Floats, counts: Floats) -> tuple[Floats, Floats]:
+        latency = np.full(counts.shape[1], self.costs.fixed_latency)
+        for port in weights[1:]:
+            latency = np.maximum(latency, port @ counts)
+        energy = weights[0] @ counts + self.costs.fixed_energy
+        return energy + self.costs.leak * latency, latency
+
+    def _joined(
+        self, rows: _Partial, group: _Partial, missing: Sequence[_Partial]
+    ) -> _Partial:
+        """Return pairs of rows and a group's choices that are worth keeping."""
+        rest = _Missing.of(missing, group)
+        step = max(1, _CHUNK // len(group))
+        parts = []
+        for at in range(0, len(rows), step):
+            part = rows.taken(np.arange(at, min(at + step, len(rows))))
+            mine, its = self._pairs(part, group, rest)
+            joined = part.times(group, mine, its)
+            if len(self.aim.ceilings) and len(joined):
+                joined = joined.taken(~self._worse(joined.counts, rest))
+            if missing and self.aim.criteria:
+                joined = joined.taken(self._front(joined, missing))
+            parts.append(joined)
+        result = _concatenated(parts)
+        if len(parts) > 1 and missing and self.aim.criteria:
+            result = result.taken(self._front(result, missing))
+        return result
+
+    def _pairs(
+        self, rows: _Partial, group: _Partial, missing: _Missing
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the pairs that fan-outs and memories allow."""
+        fits = np.ones((len(rows), len(group)), bool)
+        for mine, its, most, least, rest in zip(
+            rows.use, group.use, self.most, self.least, missing.most_use, strict=True
+        ):
+            if mine.max() * its.max() > most:
+                fits &= mine[:, None] * its <= most
+            if mine.min() * its.min() * rest < least:
+                fits &= mine[:, None] * (its * rest) >= least
+        scale = self.node_scale * missing.least_nodes
+        for capacity, nodes in self.capacities:
+            bits = (rows.nodes[nodes].T * scale[nodes]) @ group.nodes[nodes]
+            fits &= bits <= capacity
+        found = np.nonzero(fits)
+        return found[0], found[1]
+
+    def _front(
+        self, rows: _Partial, missing: Sequence[_Partial] | None
+    ) -> npt.NDArray[np.intp]:
+        """Return the rows that may still become part of a best mapping.
+
+        Parameters
+        ----------
+        missing : sequence of _Partial or None
+            Groups to come; None: the rows are a single group's, all others to come.
+        """
+        tight = self.least > 1
+        keys = [rows.key, *rows.use[tight]]
+        weights = self.weights[self.functions]
+        criteria = []
+        if missing is None:
+            criteria += [*(rows.counts * np.where(self.saves, -1.0, 1.0)[:, None])]
+        else:
+            closed = np.ones(len(self.columns), bool)
+            for group in missing:
+                closed &= np.ptp(group.counts, axis=1) == 0
+            criteria += [*(weights[:, closed] @ rows.counts[closed])]
+            for column in np.flatnonzero(~closed):
+                values = rows.counts[column]
+                criteria.append(-values if self.saves[column] else values)
+        criteria += [*rows.nodes, *rows.use[~tight].astype(float)]
+        varying = [values for values in criteria if len(values) and np.ptp(values) > 0]
+        values = np.array(varying).reshape(len(varying), len(rows)).T
         return pareto(_packed(keys), values)
 
-    def _functions(self) -> list[int]:
-        """Return which of energy and port times the criteria depend on."""
-        ports = list(range(1, len(self.weights)))
-        if self.criteria == ("energy",) and self.costs.leak == 0:
-            return [0]
-        return ports if self.criteria == ("latency",) else [0, *ports]
-
-    def _proper(self, groups: list[_Factors], rows: Ints) -> npt.NDArray[np.bool_]:
+    def _proper(self, tiles: Sequence[GroupTiles], rows: _Partial) -> Mask:
         """Drop rows in which a node would sink further than the template says."""
         proper = np.ones(len(rows), bool)
-        for node in self.template.sinkable:
-            if node in self.template.sunk:
-                continue
+        for node in self.template.sinkable - self.template.sunk:
             timed = next(
                 i
                 for i, s in enumerate(self.template.slots)
                 if s.block == node and s.fan_out is None
             )
             looped = np.zeros(len(rows), bool)
-            for group, pick in zip(groups, rows.T, strict=True):
-                iterates = np.any(group.tiles.factors[:, :, timed] > 1, axis=1)
+            for group, pick in zip(tiles, rows.picks, strict=True):
+                iterates = np.any(group.factors[:, :, timed] > 1, axis=1)
                 looped |= np.asarray(iterates)[pick]
             proper &= looped
         return proper
 
-    def _candidates(self, groups: list[_Factors], rows: Ints) -> Candidates:
-        counts = _product_over(groups, rows, lambda group: group.columns)
-        functions = (
-            counts @ self.weights.T if len(self.columns) else np.zeros((len(rows), 1))
-        )
-        latency = np.full(len(rows), self.costs.fixed_latency)
-        for port in functions.T[1:]:
-            latency = np.maximum(latency, port)
-        energy = functions[:, 0] + self.costs.fixed_energy + self.costs.leak * latency
+    def _candidates(self, tiles: tuple[GroupTiles, ...], rows: _Partial) -> Candidates:
+        energy, latency = self._costs(self.weights, rows.counts)
         node_bits = np.zeros((len(rows), len(self.template.nodes)))
-        if self.limited:
-            bits = self.node_scale * _product_over(groups, rows, lambda g: g.nodes)
-            node_bits[:, np.array(self.limited) - 1] = bits
+        for index, node in enumerate(self.limited):
+            node_bits[:, node - 1] = rows.nodes[index] * self.node_scale[index]
         return Candidates(
-            self.template,
-            tuple(group.tiles for group in groups),
-            rows,
-            energy,
-            latency,
-            node_bits,
+            self.template, tiles, rows.picks.T, energy, latency, node_bits
         )
 
 
-def _product_over(
-    groups: list[_Factors], rows: Ints, part: Callable[[_Factors], npt.NDArray[Any]]
-) -> npt.NDArray[Any]:
-    """Multiply a part of the picked choices over the groups so far."""
-    total: npt.NDArray[Any] | None = None
-    for group, pick in zip(groups, rows.T, strict=False):
-        values = part(group)[pick]
-        total = values if total is None else total * values
-    return np.ones((len(rows), 0)) if total is None else total
+def _concatenated(parts: Sequence[_Partial]) -> _Partial:
+    return _Partial(
+        np.concatenate([part.picks for part in parts], axis=1),
+        np.concatenate([part.key for part in parts]),
+        np.concatenate([part.counts for part in parts], axis=1),
+        np.concatenate([part.nodes for part in parts], axis=1),
+        np.concatenate([part.use for part in parts], axis=1),
+    )
 
 
 def _vector(weights: Weights, columns: tuple[Column, ...]) -> list[float]:
     return [weights.get(column, 0.0) for column in columns]
 
 
-def _stacked(columns: list[Floats], count: int) -> Floats:
-    return np.stack(columns, axis=1) if columns else np.ones((count, 0))
-
-
-def _varying(criteria: Floats) -> Floats:
-    """Leave out criteria that are equal in all rows."""
-    return criteria[:, np.ptp(criteria, axis=0) > 0] if len(criteria) else criteria
-
-
-def _packed(keys: list[Ints]) -> Ints:
+def _packed(keys: Sequence[Ints]) -> Ints:
     """Return one integer per row, equal where all keys are equal."""
     packed = np.zeros(len(keys[0]), np.int64)
     for key in keys:

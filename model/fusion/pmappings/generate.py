@@ -10,13 +10,14 @@ import numpy.typing as npt
 from elkhound.model.errors import InfeasibleError
 from elkhound.model.fusion.accelerator import Accelerator, FanOut
 from elkhound.model.fusion.mapspace import WHOLE_SPACE, Mapspace
+from elkhound.model.fusion.pmappings.ceilings import Moves, moves_around
 from elkhound.model.fusion.pmappings.classes import (
     FusedPart,
     Visible,
     exchanges_of,
     fused_parts,
 )
-from elkhound.model.fusion.pmappings.combine import Candidates, Combination
+from elkhound.model.fusion.pmappings.combine import Aim, Candidates, Combination
 from elkhound.model.fusion.pmappings.pareto import pareto
 from elkhound.model.fusion.pmappings.shape import EinsumShape, shape_of
 from elkhound.model.fusion.pmappings.table import PmappingTable
@@ -54,6 +55,8 @@ def generate(
     accelerator: Accelerator,
     mapspace: Mapspace = WHOLE_SPACE,
     criteria: tuple[str, ...] = ("energy", "latency"),
+    *,
+    competitive: bool = False,
 ) -> Pmappings:
     """Return the partial mappings of every einsum.
 
@@ -64,19 +67,24 @@ def generate(
     criteria : tuple of str
         Keep a row unless another of its class is at most equal in these and in every
         reservation; of equal rows one is kept. Empty: keep every row.
+    competitive : bool
+        Also leave out rows that no optimum needs, because moving what they share
+        through main memory costs no more (see `ceilings`).
 
     Raises
     ------
     InfeasibleError
         An einsum has none; names the memory, what it needs and what there is.
     """
-    known: dict[EinsumShape, _ShapeTable] = {}
+    known: dict[tuple[EinsumShape, Moves | None], _ShapeTable] = {}
     tables = []
-    for einsum in workload.einsums:
+    for index, einsum in enumerate(workload.einsums):
         shape = shape_of(workload, einsum)
-        if shape not in known:
-            known[shape] = _generated(accelerator, shape, mapspace, criteria)
-        own = known[shape]
+        moves = moves_around(accelerator, workload, index) if competitive else None
+        if (shape, moves) not in known:
+            search = _Search(accelerator, shape, mapspace, criteria, moves)
+            known[shape, moves] = search.table()
+        own = known[shape, moves]
         if not len(own.energy):
             raise _infeasible(accelerator, shape, mapspace, einsum.name)
         tables.append(
@@ -125,26 +133,68 @@ def shared_levels(accelerator: Accelerator) -> tuple[int, ...]:
     )
 
 
-def _generated(
-    accelerator: Accelerator,
-    shape: EinsumShape,
-    space: Mapspace,
-    criteria: tuple[str, ...],
-) -> _ShapeTable:
-    least = _least_use(accelerator, shape)
-    rows = _Rows(accelerator, shape)
-    for template in templates(accelerator, shape, fuse=space.fuse):
+class _Search:
+    """Goes through the templates of a shape, those without fusion first."""
+
+    def __init__(
+        self,
+        accelerator: Accelerator,
+        shape: EinsumShape,
+        mapspace: Mapspace,
+        criteria: tuple[str, ...],
+        moves: Moves | None,
+    ) -> None:
+        self.accelerator = accelerator
+        self.shape = shape
+        self.mapspace = mapspace
+        self.criteria = criteria
+        self.moves = moves
+        self.least_use = _least_use(accelerator, shape)
+        self.unfused = np.empty((0, len(criteria)))  # the best so far
+
+    def table(self) -> _ShapeTable:
+        """Return the rows worth keeping."""
+        rows = _Rows(self.accelerator, self.shape)
+        fused = []
+        for template in templates(
+            self.accelerator, self.shape, fuse=self.mapspace.fuse
+        ):
+            if self.moves is not None and self._is_fused(template):
+                fused.append(template)
+            else:
+                self._add(rows, template)
+        for template in fused:
+            self._add(rows, template)
+        return rows.table(self.criteria)
+
+    def _is_fused(self, template: Template) -> bool:
+        return any(self.shape.shared[tensor] for tensor, _ in template.exchanges)
+
+    def _add(self, rows: _Rows, template: Template) -> None:
         found = Combination(
-            accelerator,
-            shape,
+            self.accelerator,
+            self.shape,
             template,
-            least,
-            criteria,
-            space.max_fused_loops_per_rank,
+            self.least_use,
+            Aim(self.criteria, self._ceilings(template)),
+            self.mapspace.max_fused_loops_per_rank,
         ).search()
-        if found is not None:
-            rows.add(found, space.max_fused_loops)
-    return rows.table(criteria)
+        if found is None:
+            return
+        if self.moves is not None and not self._is_fused(template):
+            costs = {"energy": found.energy, "latency": found.latency}
+            points = np.column_stack([costs[name] for name in self.criteria])
+            points = np.concatenate([self.unfused, points])
+            front = pareto(np.zeros(len(points), np.int64), points)
+            self.unfused = points[front]
+        rows.add(found, self.mapspace.max_fused_loops)
+
+    def _ceilings(self, template: Template) -> Floats:
+        if self.moves is None:
+            return self.unfused
+        energy, latency = self.moves.of(self.shape, template)
+        costs = {"energy": energy, "latency": latency}
+        return self.unfused + np.array([costs[name] for name in self.criteria])
 
 
 def _least_use(accelerator: Accelerator, shape: EinsumShape) -> dict[str, int]:

@@ -111,18 +111,17 @@ class GroupTiles:
         Whether loops outside fused blocks are those of the twins' product.
     factors : array of choices × ranks × slots
         Iterations; for twins, those outside fused blocks stand at the first rank.
+    fused_code : array of choices
+        Equal for equal iterations in fused blocks.
     """
 
     ranks: tuple[int, ...]
     plain: bool
     factors: Ints
+    fused_code: Ints
 
     def __len__(self) -> int:
         return len(self.factors)
-
-    def taken(self, rows: Ints) -> GroupTiles:
-        """Return some of the choices."""
-        return GroupTiles(self.ranks, self.plain, self.factors[rows])
 
 
 def group_tiles(
@@ -169,7 +168,8 @@ def group_tiles(
                 for size, own in zip(rest, private, strict=True)
             ]
         blocks.append(_filled(len(slots), fused, chosen, private, inner))
-    return GroupTiles(group, plain, np.concatenate(blocks))
+    code = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
+    return GroupTiles(group, plain, np.concatenate(blocks), code)
 
 
 def _product(numbers: tuple[int, ...] | list[int]) -> int:
