@@ -14,6 +14,7 @@ from elkhound.model.fusion import (
     LoopTree,
     cost_of,
 )
+from elkhound.model.fusion.physics import REFERENCE, Physics
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +30,8 @@ class FusionEvaluation:
     ----------
     violations : tuple of str
         The referee's; empty if the mapping is legal and fits.
+    physics : Physics
+        What was switched on, on top of the reference rules.
     """
 
     accelerator: Accelerator
@@ -36,10 +39,14 @@ class FusionEvaluation:
     tree: LoopTree
     cost: FusionCost
     violations: tuple[str, ...]
+    physics: Physics = REFERENCE
 
 
 def evaluate_mapping(
-    accelerator: Accelerator, workload: FusionWorkload, tree: LoopTree
+    accelerator: Accelerator,
+    workload: FusionWorkload,
+    tree: LoopTree,
+    physics: Physics = REFERENCE,
 ) -> FusionEvaluation:
     """Cost a mapping, and hold the cost against the referee's.
 
@@ -52,8 +59,8 @@ def evaluate_mapping(
     """
     from elkhound.model.referee import judge_fusion
 
-    cost = cost_of(accelerator, workload, tree)
-    verdict = judge_fusion(accelerator, workload, tree)
+    cost = cost_of(accelerator, workload, tree, physics)
+    verdict = judge_fusion(accelerator, workload, tree, physics)
     for name, mine, other in (
         ("energy", cost.energy, verdict.energy),
         ("latency", cost.latency, verdict.latency),
@@ -67,7 +74,9 @@ def evaluate_mapping(
             "the cost and the referee disagree on whether the mapping fits",
             where=tree.name,
         )
-    return FusionEvaluation(accelerator, workload, tree, cost, verdict.violations)
+    return FusionEvaluation(
+        accelerator, workload, tree, cost, verdict.violations, physics
+    )
 
 
 def evaluation_document(evaluation: FusionEvaluation) -> dict[str, Any]:
@@ -79,6 +88,7 @@ def evaluation_document(evaluation: FusionEvaluation) -> dict[str, Any]:
         "accelerator": evaluation.accelerator.name,
         "workload": evaluation.workload.name,
         "mapping": evaluation.tree.name,
+        "physics": list(evaluation.physics.names),
         "energy": cost.energy,
         "latency": cost.latency,
         "edp": cost.edp,
@@ -131,6 +141,9 @@ def print_evaluation(console: Console, evaluation: FusionEvaluation) -> None:
         f"latency {_number(cost.latency)} {latency_unit}"
     )
     console.print(Text(title), soft_wrap=True)
+    if evaluation.physics.names:
+        physics = f"physics: {', '.join(evaluation.physics.names)}"
+        console.print(Text(physics), soft_wrap=True)
     grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     grid.add_column("einsum")
     for heading in ("energy", "latency"):

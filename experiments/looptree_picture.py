@@ -16,6 +16,7 @@ from elkhound.model.fusion import (
 )
 from elkhound.model.fusion.mapping import computed
 from elkhound.model.fusion.occupancy import Reservation, reservations
+from elkhound.model.fusion.physics import REFERENCE, Physics
 
 Extents = dict[str, dict[str, int]]
 
@@ -45,16 +46,20 @@ class Labelled:
     branches: tuple[tuple[Labelled, ...], ...] = ()
 
 
-def labelled(workload: FusionWorkload, tree: LoopTree) -> tuple[Labelled, ...]:
+def labelled(
+    workload: FusionWorkload, tree: LoopTree, physics: Physics = REFERENCE
+) -> tuple[Labelled, ...]:
     """Return the nodes of a legal mapping with their labels, from outer to inner."""
     extents = {e.name: {r: workload.size[r] for r in e.ranks} for e in workload.einsums}
-    reserved = iter(reservations(workload, tree))
+    reserved = iter(reservations(workload, tree, physics))
     return tuple(_labels(tree.nodes, extents, reserved))
 
 
-def looptree_picture(workload: FusionWorkload, tree: LoopTree) -> str:
+def looptree_picture(
+    workload: FusionWorkload, tree: LoopTree, physics: Physics = REFERENCE
+) -> str:
     """Return loops, storage and compute as text, branches one under the other."""
-    return "\n".join(_lines(labelled(workload, tree))) + "\n"
+    return "\n".join(_lines(labelled(workload, tree, physics))) + "\n"
 
 
 def _labels(

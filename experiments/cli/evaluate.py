@@ -11,7 +11,7 @@ import click
 from elkhound.experiments.cli import options
 
 if TYPE_CHECKING:
-    from elkhound.model.fusion import FusionWorkload, LoopTree
+    from elkhound.experiments.fusion_evaluation import FusionEvaluation
 
 
 @click.command(
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     multiple=True,
     callback=options.merged,
     help="Values of the workload's symbols; may be repeated.",
+)
+@click.option(
+    "--physics",
+    metavar="A,B",
+    help="On top of the reference rules: merge-reads, double-buffer, overlap.",
 )
 @click.option("--picture", is_flag=True, help="Draw the mapping, and only that.")
 @click.option(
@@ -66,7 +71,7 @@ def _require_one_kind(problem: str | None, values: dict[str, Any]) -> None:
     if (values["plan"] is None) == (values["mapping"] is None):
         raise click.UsageError("give one of --plan and --mapping")
     if values["plan"] is not None:
-        for flag in ("workload", "accelerator", "bind", "picture", "plot"):
+        for flag in ("workload", "accelerator", "bind", "physics", "picture", "plot"):
             if values[flag]:
                 raise click.UsageError(f"--{flag} has no effect on a plan")
         return
@@ -86,6 +91,7 @@ def _evaluate_mapping(values: dict[str, Any], as_json: bool) -> int:
         print_evaluation,
     )
     from elkhound.experiments.fusion_source import read_fusion_workload
+    from elkhound.model.fusion.physics import Physics
     from elkhound.model.io import load_accelerator, load_mapping
 
     if values["picture"] and as_json:
@@ -94,17 +100,21 @@ def _evaluate_mapping(values: dict[str, Any], as_json: bool) -> int:
     workload, warnings = read_fusion_workload(values["workload"], values["bind"])
     for line in warnings:
         click.echo(f"warning: {line}", err=True)
+    given = values["physics"]
+    names = () if given is None else tuple(n.strip() for n in given.split(","))
+    physics = Physics.of(names)
     evaluation = evaluate_mapping(
-        accelerator, workload, load_mapping(values["mapping"])
+        accelerator, workload, load_mapping(values["mapping"]), physics
     )
     if values["plot"] is not None:
-        _plot(evaluation.workload, evaluation.tree, values["plot"])
+        _plot(evaluation, values["plot"])
     if as_json:
         click.echo(json.dumps(evaluation_document(evaluation), indent=2))
     elif values["picture"]:
         from elkhound.experiments.looptree_picture import looptree_picture
 
-        click.echo(looptree_picture(evaluation.workload, evaluation.tree), nl=False)
+        drawn = (evaluation.workload, evaluation.tree, evaluation.physics)
+        click.echo(looptree_picture(*drawn), nl=False)
     else:
         print_evaluation(Console(highlight=False), evaluation)
     if not as_json:
@@ -113,13 +123,14 @@ def _evaluate_mapping(values: dict[str, Any], as_json: bool) -> int:
     return 5 if evaluation.violations else 0
 
 
-def _plot(workload: FusionWorkload, tree: LoopTree, stem: str) -> None:
+def _plot(evaluation: FusionEvaluation, stem: str) -> None:
     from elkhound.experiments.cli.writable import require_writable
     from elkhound.experiments.plots import plot_looptree
 
     for suffix in (".svg", ".png"):
         require_writable(Path(stem + suffix))
-    for path in plot_looptree(Path(stem), workload, tree):
+    drawn = (evaluation.workload, evaluation.tree, evaluation.physics)
+    for path in plot_looptree(Path(stem), *drawn):
         click.echo(f"wrote {path}", err=True)
 
 

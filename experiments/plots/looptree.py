@@ -30,6 +30,7 @@ from elkhound.experiments.plots.style import (
     save,
 )
 from elkhound.model.fusion import FusionWorkload, LoopTree
+from elkhound.model.fusion.physics import REFERENCE, Physics
 
 _COLUMN = 1.75  # inches; every einsum has one
 _BOX = 1.55  # a box over one column
@@ -79,15 +80,20 @@ class _Box:
 
 
 def plot_looptree(
-    path_stem: Path, workload: FusionWorkload, tree: LoopTree
+    path_stem: Path,
+    workload: FusionWorkload,
+    tree: LoopTree,
+    physics: Physics = REFERENCE,
 ) -> tuple[Path, Path]:
     """Write the picture of a legal mapping as SVG and PNG; return the two paths."""
-    return save(looptree_figure(workload, tree), path_stem)
+    return save(looptree_figure(workload, tree, physics), path_stem)
 
 
-def looptree_figure(workload: FusionWorkload, tree: LoopTree) -> Figure:
+def looptree_figure(
+    workload: FusionWorkload, tree: LoopTree, physics: Physics = REFERENCE
+) -> Figure:
     """Return the picture; it is as wide as there are einsums."""
-    items = labelled(workload, tree)
+    items = labelled(workload, tree, physics)
     boxes = tuple(_placed(items, 0.0, 0.0, None))
     width = _COLUMN * _columns(items)
     height = max(box.bottom[1] for box in boxes)

@@ -12,6 +12,7 @@ from elkhound.model.fusion.mapping import (
     Split,
     Store,
 )
+from elkhound.model.fusion.physics import Physics
 from elkhound.model.fusion.workload import FusionEinsum, FusionWorkload
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "LoopTree",
     "Memory",
     "Node",
+    "Physics",
     "Split",
     "Store",
     "as_accelerator",

@@ -15,13 +15,15 @@ writes at the lowest holder.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from elkhound.model.fusion.accelerator import Accelerator
 from elkhound.model.fusion.mapping import Loop
 from elkhound.model.fusion.nest import Nest, transferred
+from elkhound.model.fusion.physics import REFERENCE, Physics
 from elkhound.model.fusion.workload import FusionWorkload
+from elkhound.model.graph import Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +51,17 @@ class Action:
 
 
 def actions_of(
-    accelerator: Accelerator, workload: FusionWorkload, nest: Nest
+    accelerator: Accelerator,
+    workload: FusionWorkload,
+    nest: Nest,
+    physics: Physics = REFERENCE,
 ) -> Iterator[Action]:
     """Yield every action of one einsum's nest."""
     if nest.einsum.copy:
         yield from _copy(workload, nest)
         return
     for tensor in nest.einsum.tensors:
-        yield from _tensor_actions(accelerator, workload, nest, tensor)
+        yield from _tensor_actions(accelerator, workload, nest, tensor, physics)
     yield _compute(nest)
 
 
@@ -98,15 +103,20 @@ class _Fills:
 
 
 def _tensor_actions(
-    accelerator: Accelerator, workload: FusionWorkload, nest: Nest, tensor: str
+    accelerator: Accelerator,
+    workload: FusionWorkload,
+    nest: Nest,
+    tensor: str,
+    physics: Physics,
 ) -> Iterator[Action]:
+    skipped = _merged if physics.merge_reads else _skipped
     bits = dict(workload.bits)[tensor]
     holders = nest.holders(tensor)
     for index, holder in enumerate(holders[:-1]):
         counts = []
         for unit_of in (None, holder):  # all units, then the busiest one
-            own = _fills(accelerator, nest, tensor, index, unit_of)
-            child = _fills(accelerator, nest, tensor, index + 1, unit_of)
+            own = _fills(accelerator, nest, tensor, index, unit_of, skipped)
+            child = _fills(accelerator, nest, tensor, index + 1, unit_of, skipped)
             reads = own.written + child.read - child.skipped
             writes = own.read - own.skipped + child.written
             counts.append((bits * reads, bits * writes))
@@ -117,45 +127,101 @@ def _tensor_actions(
         yield Action(name, memory, tensor, "write", writes, unit_writes)
 
 
+@dataclass(frozen=True, slots=True)
+class _Crossing:
+    """Loops above a holder, as they repeat the transfers from the one above it.
+
+    Parameters
+    ----------
+    accelerator, nest, access
+        Whose tensor moves where.
+    above, position : int
+        Positions of the two holders in the path.
+    unit_of : int or None
+        The position of a component's node: spatial loops above it count once, and what
+        is left concerns one unit of that component. None: all units.
+    """
+
+    accelerator: Accelerator
+    nest: Nest
+    access: Access
+    above: int
+    position: int
+    unit_of: int | None
+
+    @property
+    def is_output(self) -> bool:
+        """Whether the tensor is what the einsum writes."""
+        return self.access is self.nest.einsum.output
+
+    def outside(self, at: int, loop: Loop) -> bool:
+        """Whether a loop runs over units of which only one is looked at."""
+        return loop.over is not None and self.unit_of is not None and at < self.unit_of
+
+    def indexes(self, loop: Loop) -> bool:
+        """Whether a loop steps through the tensor."""
+        return loop.rank_of(self.nest.einsum.name) in self.access.dimensions
+
+    def once(self, at: int, loop: Loop) -> bool:
+        """Whether one transfer serves all steps: multicast, or a sum on the way up."""
+        if self.outside(at, loop):
+            return True
+        if loop.over is None or at < self.above or self.indexes(loop):
+            return False
+        fan_out = self.accelerator.fan_out(loop.over)
+        return fan_out.reduction if self.is_output else fan_out.multicast
+
+    def elements(self, once: Callable[[int, Loop], bool]) -> int:
+        """Return the elements transferred, if these loops count once."""
+        return transferred(self.access, self.nest.visits(self.position, once))
+
+
+def _skipped(crossing: _Crossing) -> int:
+    """Return first touches by the reference rules: once in every unit.
+
+    Iterations in time that touch the same tile again are left out.
+    """
+    return crossing.elements(
+        lambda at, loop: (
+            crossing.once(at, loop)
+            or (loop.over is None and not crossing.indexes(loop))
+        )
+    )
+
+
+def _merged(crossing: _Crossing) -> int:
+    """Return first touches in physics: once in all units that sum apart.
+
+    The other units merge, and the busiest is taken to be one of them. Where partial
+    results are summed on the way up, every unit starts its own.
+    """
+
+    def again(loop: Loop) -> bool:
+        reduced = loop.over is not None and accelerator.fan_out(loop.over).reduction
+        return not crossing.indexes(loop) and not reduced
+
+    accelerator = crossing.accelerator
+    loops = crossing.nest.loops_above(crossing.position)
+    if any(crossing.outside(at, loop) and again(loop) for at, loop in loops):
+        return 0
+    return crossing.elements(lambda at, loop: crossing.once(at, loop) or again(loop))
+
+
 def _fills(
     accelerator: Accelerator,
     nest: Nest,
     tensor: str,
     index: int,
     unit_of: int | None,
+    skipped: Callable[[_Crossing], int],
 ) -> _Fills:
-    """Return RP, WP and SK of the holder at an index of the tensor's holders.
-
-    With `unit_of`, the position of a component's node, spatial loops above it count
-    once: what is left concerns one unit of that component.
-    """
+    """Return RP, WP and SK of the holder at an index of the tensor's holders."""
     if index == 0:
         return _Fills()
+    above, position = nest.holders(tensor)[index - 1 : index + 1]
     access = nest.einsum.access(tensor)
-    is_output = access is nest.einsum.output
-    position = nest.holders(tensor)[index]
-    above = nest.holders(tensor)[index - 1]
-
-    def is_shared(at: int, loop: Loop) -> bool:
-        """Whether one transfer serves all units: multicast, or a sum on the way up."""
-        if loop.over is None or at < above:
-            return False
-        fan_out = accelerator.fan_out(loop.over)
-        return fan_out.reduction if is_output else fan_out.multicast
-
-    def once(at: int, loop: Loop) -> bool:
-        if loop.over is not None and unit_of is not None and at < unit_of:
-            return True
-        indexes = loop.rank_of(nest.einsum.name) in access.dimensions
-        return not indexes and is_shared(at, loop)
-
-    def once_or_later(at: int, loop: Loop) -> bool:
-        """Leave out iterations in time that touch the same tile of T again."""
-        indexes = loop.rank_of(nest.einsum.name) in access.dimensions
-        return once(at, loop) or (loop.over is None and not indexes)
-
-    filled = transferred(access, nest.visits(position, once))
-    if not is_output:
+    crossing = _Crossing(accelerator, nest, access, above, position, unit_of)
+    filled = crossing.elements(crossing.once)
+    if not crossing.is_output:
         return _Fills(read=filled)
-    first = transferred(access, nest.visits(position, once_or_later))
-    return _Fills(read=filled, written=filled, skipped=first)
+    return _Fills(read=filled, written=filled, skipped=skipped(crossing))

@@ -1,8 +1,9 @@
-"""Energy, latency and occupancy of a given mapping, under the reference rules.
+"""Energy, latency and occupancy of a given mapping, by the reference rules or physics.
 
 Latency of a component is its actions over the rate of one unit, of an einsum that of
 its slowest component, of the workload the sum over einsums, fused or not. Energy is
-Σ actions · energy + leak · latency.
+Σ actions · energy + leak · latency. The switches of `Physics` change counts (in
+`actions`), tiles held (in `occupancy`) and which latencies add up (here).
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from elkhound.model.fusion.accelerator import Accelerator
 from elkhound.model.fusion.actions import Action, actions_of
 from elkhound.model.fusion.legality import require_legal
 from elkhound.model.fusion.mapping import LoopTree
-from elkhound.model.fusion.nest import nests
+from elkhound.model.fusion.nest import nests, without_null_loops
 from elkhound.model.fusion.occupancy import (
     Reservation,
     occupancy_bits,
+    parts_of,
     reservations,
 )
+from elkhound.model.fusion.physics import REFERENCE, Physics
 from elkhound.model.fusion.workload import FusionWorkload
 
 Key = TypeVar("Key")
@@ -70,9 +73,12 @@ class FusionCost:
 
 
 def cost_of(
-    accelerator: Accelerator, workload: FusionWorkload, tree: LoopTree
+    accelerator: Accelerator,
+    workload: FusionWorkload,
+    tree: LoopTree,
+    physics: Physics = REFERENCE,
 ) -> FusionCost:
-    """Return what a mapping costs.
+    """Return what a mapping costs; by the reference rules alone, unless told otherwise.
 
     Raises
     ------
@@ -83,12 +89,18 @@ def cost_of(
     actions = tuple(
         action
         for nest in nests(workload, tree)
-        for action in actions_of(accelerator, workload, nest)
+        for action in actions_of(accelerator, workload, nest, physics)
     )
     latency_by_component = _latencies(accelerator, actions)
     latency_by_einsum = {e.name: 0.0 for e in workload.einsums}
     for (einsum, _), latency in latency_by_component.items():
         latency_by_einsum[einsum] = max(latency_by_einsum[einsum], latency)
+    if physics.overlap:
+        _overlap(
+            parts_of(without_null_loops(workload, tree).nodes),
+            latency_by_einsum,
+            latency_by_component,
+        )
     by_einsum = dict.fromkeys(latency_by_einsum, 0.0)
     by_action: dict[tuple[str, str], float] = {}
     by_tensor: dict[tuple[str, str | None], float] = {}
@@ -103,7 +115,7 @@ def cost_of(
             by_einsum[einsum] += leak * latency
             _add(by_action, (part.name, "leak"), leak * latency)
             _add(by_tensor, (part.name, None), leak * latency)
-    reserved = reservations(workload, tree)
+    reserved = reservations(workload, tree, physics)
     occupied = occupancy_bits(reserved)
     return FusionCost(
         energy=sum(by_einsum.values()),
@@ -137,6 +149,26 @@ def _latencies(
             cycles = memory.cycles(kinds.get("read", 0), kinds.get("write", 0))
         latencies[einsum, component] = cycles * accelerator.cycle_time
     return latencies
+
+
+def _overlap(
+    groups: list[tuple[str, ...]],
+    by_einsum: dict[str, float],
+    by_component: dict[tuple[str, str], float],
+) -> None:
+    """Let einsums of a group take what its busiest component does with all of them.
+
+    Each einsum's latency becomes its share of that, so that they still add up.
+    """
+    for group in groups:
+        busy: dict[str, float] = {}
+        for (einsum, component), latency in by_component.items():
+            if einsum in group:
+                _add(busy, component, latency)
+        alone = sum(by_einsum[einsum] for einsum in group)
+        together = max(busy.values(), default=0.0)
+        for einsum in group if alone else ():
+            by_einsum[einsum] *= together / alone
 
 
 def _energy(accelerator: Accelerator, action: Action) -> float:

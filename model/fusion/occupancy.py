@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from elkhound.model.fusion.mapping import Loop, LoopTree, Node, Split, Store, computed
 from elkhound.model.fusion.nest import Nest, nests, without_null_loops
+from elkhound.model.fusion.physics import REFERENCE, Physics
 from elkhound.model.fusion.workload import FusionWorkload
 from elkhound.model.graph import Access
 
@@ -26,7 +27,7 @@ class Reservation:
     memory, tensor : str
         What is held where.
     size_bits : int
-        Its largest tile, in one unit of the memory.
+        Its largest tile, in one unit of the memory; twice that in a double buffer.
     einsums : tuple of str
         In order of running.
     """
@@ -37,12 +38,14 @@ class Reservation:
     einsums: tuple[str, ...]
 
 
-def reservations(workload: FusionWorkload, tree: LoopTree) -> tuple[Reservation, ...]:
+def reservations(
+    workload: FusionWorkload, tree: LoopTree, physics: Physics = REFERENCE
+) -> tuple[Reservation, ...]:
     """Return one reservation per storage node, from outer to inner."""
     nest_of = {nest.einsum.name: nest for nest in nests(workload, tree)}
     nodes = without_null_loops(workload, tree).nodes
     found: list[Reservation] = []
-    _collect(workload, nest_of, nodes, (), found)
+    _collect(workload, nest_of, nodes, (), found, 1 + physics.double_buffer)
     return tuple(found)
 
 
@@ -62,12 +65,14 @@ def _collect(
     nodes: tuple[Node, ...],
     above: tuple[Node, ...],
     found: list[Reservation],
+    replaced_tiles: int,
 ) -> None:
     bits = dict(workload.bits)
     for index, node in enumerate(nodes):
         if isinstance(node, Split):
             for branch in node.branches:
-                _collect(workload, nest_of, branch, (*above, *nodes[:-1]), found)
+                path = (*above, *nodes[:-1])
+                _collect(workload, nest_of, branch, path, found, replaced_tiles)
         if not isinstance(node, Store):
             continue
         tensor = node.tensor
@@ -76,6 +81,8 @@ def _collect(
         backing = nest.holders(tensor)[0] == len(above) + index
         end = index + 1 if backing else _sunk(nodes, index, user, _apart(access))
         elements = access.elements(nest.tile(len(above) + end))
+        if nest.loops_above(len(above) + end):
+            elements *= replaced_tiles
         live = _live(workload, nodes[end:], tensor)
         if backing and tensor in workload.persistent:
             live = computed(nodes)
@@ -98,19 +105,17 @@ def _apart(access: Access) -> frozenset[str]:
 def _live(
     workload: FusionWorkload, below: tuple[Node, ...], tensor: str
 ) -> tuple[str, ...]:
-    """Return the einsums from the first to the last part below that uses a tensor.
-
-    A part is what runs as one: all under a loop, or one einsum.
-    """
-    parts = _parts(below)
+    """Return the einsums from the first to the last part below that uses a tensor."""
+    parts = parts_of(below)
     users = workload.users(tensor)
     using = [i for i, part in enumerate(parts) if any(name in users for name in part)]
     return tuple(name for part in parts[using[0] : using[-1] + 1] for name in part)
 
 
-def _parts(nodes: tuple[Node, ...]) -> list[tuple[str, ...]]:
+def parts_of(nodes: tuple[Node, ...]) -> list[tuple[str, ...]]:
+    """Return the einsums of a node list by part: all under a loop, or one."""
     last = nodes[-1]
     looped = any(isinstance(node, Loop) for node in nodes)
     if looped or not isinstance(last, Split):
         return [computed(nodes)]
-    return [part for branch in last.branches for part in _parts(branch)]
+    return [part for branch in last.branches for part in parts_of(branch)]

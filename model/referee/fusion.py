@@ -7,11 +7,21 @@ visit, and sums tiles one by one; nothing is multiplied out beforehand.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
 from elkhound.model.fusion.accelerator import Accelerator
-from elkhound.model.fusion.mapping import ComputeNode, Loop, LoopTree, Node, Store
+from elkhound.model.fusion.mapping import (
+    ComputeNode,
+    Loop,
+    LoopTree,
+    Node,
+    Split,
+    Store,
+    computed,
+)
+from elkhound.model.fusion.physics import REFERENCE, Physics
 from elkhound.model.fusion.workload import FusionEinsum, FusionWorkload
 from elkhound.model.graph import Access
 from elkhound.model.referee.fusion_capacity import peak_bits
@@ -44,13 +54,16 @@ class FusionVerdict:
 
 
 def judge_fusion(
-    accelerator: Accelerator, workload: FusionWorkload, tree: LoopTree
+    accelerator: Accelerator,
+    workload: FusionWorkload,
+    tree: LoopTree,
+    physics: Physics = REFERENCE,
 ) -> FusionVerdict:
     """Decide whether a mapping is legal and fits, and what it costs."""
     lines = broken_rules(accelerator, workload, tree)
     if lines:
         return FusionVerdict(None, None, {}, lines)
-    peaks = peak_bits(accelerator, workload, tree)
+    peaks = peak_bits(accelerator, workload, tree, physics)
     over = tuple(
         f"memory {memory.name}: holds {peaks[memory.name]} bits at once, has "
         f"{memory.size_bits}"
@@ -60,12 +73,46 @@ def judge_fusion(
     if over:
         return FusionVerdict(None, None, peaks, over)
     energy = latency = 0.0
-    for path in tree.paths:
-        einsum_energy, cycles = _einsum_cost(accelerator, workload, path)
-        leak = sum(part.leak for part in accelerator.parts) * cycles
-        energy += (einsum_energy + leak) * accelerator.energy_scale
+    leak = sum(part.leak for part in accelerator.parts)
+    for group in _groups(workload, tree, physics):
+        busy: dict[str, float] = {}
+        for path in group:
+            used, cycles_of = _einsum_cost(accelerator, workload, path, physics)
+            energy += used * accelerator.energy_scale
+            for part, own in cycles_of.items():
+                busy[part] = busy.get(part, 0.0) + own
+        cycles = max(busy.values(), default=0.0)
+        energy += leak * cycles * accelerator.energy_scale
         latency += cycles * accelerator.cycle_time
     return FusionVerdict(energy, latency, peaks, ())
+
+
+def _groups(
+    workload: FusionWorkload, tree: LoopTree, physics: Physics
+) -> list[list[tuple[Node, ...]]]:
+    """Return the paths by what runs at once."""
+    if not physics.overlap:
+        return [[path] for path in tree.paths]
+    paths = iter(tree.paths)
+    return [
+        [next(paths) for _ in range(einsums)]
+        for einsums in _together(workload, tree.nodes)
+    ]
+
+
+def _together(workload: FusionWorkload, nodes: tuple[Node, ...]) -> Iterator[int]:
+    """Yield how many einsums in a row stand under one loop; 1 for one under none."""
+    names = computed(nodes)
+    for node in nodes:
+        if isinstance(node, Split):
+            for branch in node.branches:
+                yield from _together(workload, branch)
+            return
+        if isinstance(node, Loop):
+            whole = workload.size[node.rank_of(names[0])]
+            if node.tile_size < whole:
+                break
+    yield len(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +124,26 @@ class _Traffic:
 
 
 def _einsum_cost(
-    accelerator: Accelerator, workload: FusionWorkload, path: tuple[Node, ...]
-) -> tuple[float, float]:
-    """Return energy in the parts' unit, and cycles."""
+    accelerator: Accelerator,
+    workload: FusionWorkload,
+    path: tuple[Node, ...],
+    physics: Physics,
+) -> tuple[float, dict[str, float]]:
+    """Return energy in the parts' unit, and cycles of every part."""
     last = path[-1]
     if not isinstance(last, ComputeNode):
         raise TypeError("a path ends in compute")
     einsum = workload.einsum(last.einsum)
     traffic: list[tuple[str, _Traffic]] = []
-    energy, cycles = 0.0, 0.0
+    energy = 0.0
+    cycles: dict[str, float] = {}
     if einsum.copy:
         traffic = _copy_traffic(workload, einsum, path)
     else:
         for access in einsum.accesses:
-            traffic += _tensor_traffic(accelerator, workload, einsum, access, path)
+            traffic += _tensor_traffic(
+                accelerator, workload, einsum, access, path, physics
+            )
         every, one = _Tiles(workload, einsum), _Tiles(workload, einsum)
         for node in path:
             if isinstance(node, Loop):
@@ -98,13 +151,14 @@ def _einsum_cost(
                 every.enter(rank, node.tile_size, shared=False)
                 one.enter(rank, node.tile_size, shared=node.over is not None)
         unit = accelerator.unit(last.unit)
-        energy, cycles = every.points() * unit.energy, unit.cycles(one.points())
+        energy = every.points() * unit.energy
+        cycles[unit.name] = unit.cycles(one.points())
     for memory in accelerator.memories:
         own = [each for name, each in traffic if name == memory.name]
         read, write = (sum(t.read[0] for t in own), sum(t.write[0] for t in own))
         energy += read * memory.read_energy + write * memory.write_energy
         busiest = (sum(t.read[1] for t in own), sum(t.write[1] for t in own))
-        cycles = max(cycles, memory.cycles(*busiest))
+        cycles[memory.name] = memory.cycles(*busiest)
     return energy, cycles
 
 
@@ -175,10 +229,16 @@ class _Walk:
     """Views of the loops that a tensor's tiles have gone through.
 
     Scope ``all`` counts every unit, ``one`` a single unit of the last holder's memory.
-    With `first`, repetitions in time of the same tile are left out.
+    With `first`, repetitions in time of the same tile are left out, and with
+    `merge_reads` those in other units.
     """
 
-    def __init__(self, workload: FusionWorkload, einsum: FusionEinsum) -> None:
+    def __init__(
+        self, workload: FusionWorkload, einsum: FusionEinsum, *, merge_reads: bool
+    ) -> None:
+        self.merge_reads = merge_reads
+        # whether units sum over a rank apart: those entered, those of the last holder
+        self.apart = self.apart_above = False
         start = _Tiles(workload, einsum)
         keys = [(scope, first) for scope in ("all", "one") for first in (False, True)]
         # what the next holder receives, and the same without sharing across units
@@ -188,15 +248,21 @@ class _Walk:
     def enter(self, rank: str, loop: Loop, *, indexes: bool, shares: bool) -> None:
         """Go through a loop."""
         spatial = loop.over is not None
+        merges = self.merge_reads and spatial and not indexes and not shares
+        seen = self.bare["all", False].of[rank]
+        if merges and any(extent > loop.tile_size for extent in seen):
+            self.apart = True
         for (_, first), view in self.next.items():
-            again = not indexes and (shares if spatial else first)
+            once = shares or (first and merges)
+            again = not indexes and (once if spatial else first)
             view.enter(rank, loop.tile_size, shared=again)
         for (scope, first), view in self.bare.items():
             again = scope == "one" if spatial else not indexes and first
-            view.enter(rank, loop.tile_size, shared=again)
+            view.enter(rank, loop.tile_size, shared=again or (first and merges))
 
     def pass_holder(self) -> None:
         """Go on below a holder: only what stands below it may still be shared."""
+        self.apart_above = self.apart
         self.next = {key: view.copy() for key, view in self.bare.items()}
 
 
@@ -221,17 +287,21 @@ def _tensor_traffic(
     einsum: FusionEinsum,
     access: Access,
     path: tuple[Node, ...],
+    physics: Physics,
 ) -> list[tuple[str, _Traffic]]:
     """Return what a tensor's transfers do to every memory that holds it."""
     is_output = access is einsum.output
 
-    def moved(views: dict[tuple[str, bool], _Tiles], scope: str) -> tuple[int, int]:
+    def moved(
+        views: dict[tuple[str, bool], _Tiles], scope: str, *, merges: bool = False
+    ) -> tuple[int, int]:
         filled = views[scope, False].elements(access)
         if not is_output:
             return filled, 0
-        return filled - views[scope, True].elements(access), filled
+        first = 0 if merges else views[scope, True].elements(access)
+        return filled - first, filled
 
-    walk = _Walk(workload, einsum)
+    walk = _Walk(workload, einsum, merge_reads=physics.merge_reads)
     memories: list[str] = []
     crossings: list[_Crossing] = []
     for node in path:
@@ -249,7 +319,9 @@ def _tensor_traffic(
                 continue
             memories.append(node.memory)
         crossing = _Crossing(
-            moved(walk.next, "all"), moved(walk.next, "one"), moved(walk.bare, "one")
+            moved(walk.next, "all"),
+            moved(walk.next, "one", merges=walk.apart_above),
+            moved(walk.bare, "one", merges=walk.apart),
         )
         crossings.append(crossing)
         walk.pass_holder()

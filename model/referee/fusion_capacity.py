@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from elkhound.model.fusion.accelerator import Accelerator
 from elkhound.model.fusion.mapping import Loop, LoopTree, Node, Split, Store, computed
+from elkhound.model.fusion.physics import REFERENCE, Physics
 from elkhound.model.fusion.workload import FusionWorkload
 
 Extents = dict[str, dict[str, int]]
@@ -25,12 +26,17 @@ class _Waiting:
 
 
 def peak_bits(
-    accelerator: Accelerator, workload: FusionWorkload, tree: LoopTree
+    accelerator: Accelerator,
+    workload: FusionWorkload,
+    tree: LoopTree,
+    physics: Physics = REFERENCE,
 ) -> dict[str, int]:
     """Return the most bits at once in one unit of every memory."""
     extents = {e.name: {r: workload.size[r] for r in e.ranks} for e in workload.einsums}
     return {
-        memory.name: _Need(workload, tree, memory.name).of(tree.nodes, extents, (), ())
+        memory.name: _Need(workload, tree, memory.name, physics).of(
+            tree.nodes, extents, (), ()
+        )
         for memory in accelerator.memories
     }
 
@@ -38,7 +44,10 @@ def peak_bits(
 class _Need:
     """The recursion over the tree for one memory."""
 
-    def __init__(self, workload: FusionWorkload, tree: LoopTree, memory: str) -> None:
+    def __init__(
+        self, workload: FusionWorkload, tree: LoopTree, memory: str, physics: Physics
+    ) -> None:
+        self.double_buffer = physics.double_buffer
         self.workload = workload
         self.memory = memory
         self.step = {name: i for i, name in enumerate(computed(tree.nodes))}
@@ -112,6 +121,11 @@ class _Need:
         access = self.workload.einsum(users[0]).access(store.tensor)
         size = access.elements(extents[users[0]])
         size *= dict(self.workload.bits)[store.tensor]
+        whole = self.workload.size
+        if self.double_buffer and any(
+            extent < whole[rank] for rank, extent in extents[users[0]].items()
+        ):
+            size *= 2  # loops above replace it
         backing = stored.count(store.tensor) == 1
         if backing and store.tensor in self.workload.persistent:
             users = list(names)

@@ -179,3 +179,21 @@ def test_evaluate_draws_the_figure(say: Say, mapping_file: str, tmp_path: Path) 
     assert said.err == "wrote tree.svg\nwrote tree.png\n"
     assert (tmp_path / "tree.svg").is_file()
     assert (tmp_path / "tree.png").is_file()
+
+
+def test_physics_is_reported_where_it_is_on(say: Say, mapping_file: str) -> None:
+    plain = json.loads(say("evaluate", *FLAGS, "--json").out)
+    assert plain["physics"] == []
+    said = say("evaluate", *FLAGS, "--physics", "overlap,double-buffer", "--json")
+    document = json.loads(said.out)
+    assert document["physics"] == ["double-buffer", "overlap"]
+    # A and Y's tiles are replaced by the loop over ny: both are held twice
+    assert document["occupancy_bits"]["GlobalBuffer"] == 2 * (32 + 16)
+    assert document["latency"] <= plain["latency"]
+    shown = say("evaluate", *FLAGS, "--physics", "double-buffer")
+    assert "physics: double-buffer" in shown.out
+    picture = say("evaluate", *FLAGS, "--physics", "double-buffer", "--picture")
+    assert "[ GlobalBuffer: Y ]  32 bit" in picture.out
+    refused = say("evaluate", *FLAGS, "--physics", "overlapp")
+    assert refused.status == 2
+    assert "no physics is called 'overlapp' (did you mean overlap?)" in refused.line
