@@ -77,7 +77,7 @@ def test_a_prediction_falls_by_little_where_a_tile_grows(
         np.array(pair, dtype=np.int64) for pair in zip(small, grown, strict=True)
     )
     before, after = cost.tile_cycles(kind, columns).tolist()
-    assert after >= 0.75 * before
+    assert after >= 0.95 * before
 
 
 @pytest.mark.parametrize("kind", KINDS)
