@@ -53,18 +53,27 @@ def command(context: click.Context, as_json: bool) -> None:
 @options.bind_flag
 @options.phase_flag
 @click.option(
+    "--form",
+    type=click.Choice(("plain", "contrib")),
+    default="plain",
+    show_default=True,
+    help="Operators of the ONNX standard, or fused ones and those of com.microsoft.",
+)
+@click.option(
     "--output",
     type=click.Path(path_type=Path),
     required=True,
     help="Where the ONNX file goes.",
 )
-def export(name: str, bind: dict[str, int], phase: str | None, output: Path) -> None:
-    """Write a workload as an ONNX file of plain operators, without weight data.
+def export(
+    name: str, bind: dict[str, int], phase: str | None, form: str, output: Path
+) -> None:
+    """Write a workload as an ONNX file, without weight data.
 
     Importing the file gives an equal graph under other names.
     """
     from elkhound.model.workloads.export import export_workload
 
     require_writable(output)
-    graph = export_workload(name, bind, phase, output)
+    graph = export_workload(name, bind, phase, output, form)
     click.echo(f"wrote {output}: {len(graph.operators)} operators")

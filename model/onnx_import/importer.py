@@ -13,7 +13,7 @@ from elkhound.model.onnx_import.choices import Choices
 from elkhound.model.onnx_import.homes import choose_homes
 from elkhound.model.onnx_import.layers import with_layers
 from elkhound.model.onnx_import.lower import lower_graph
-from elkhound.model.onnx_import.lower.operand import is_view, operands
+from elkhound.model.onnx_import.lower.operand import Operand, is_view, operands
 from elkhound.model.onnx_import.order import (
     live,
     named,
@@ -116,7 +116,9 @@ def _planned(
     computed = _computed(resolved.nodes, values, source.outputs)
     matches: tuple[PatternMatch, ...] = ()
     if patterns:
-        computed, matches = recognise(computed, values, source.outputs)
+        computed, matches = recognise(
+            computed, values, source.outputs, _zeros(resolved.nodes)
+        )
         computed = live(computed, source.outputs)
     homes, choices = choose_homes(source, computed, values, weights, activations)
     homes |= {
@@ -125,6 +127,7 @@ def _planned(
         if n.op == "elkhound::Free"
         for name in n.outputs
     }
+    homes |= _spilled(source, operands(computed, values))
     graph = lower_graph(source.name, computed, values, homes, source.outputs)
     reached = {node.name for node in nodes}
     dead = [node.name for node in every if node.name not in reached]
@@ -161,6 +164,26 @@ def _unplanned(
         for name in source.outputs
         if name not in seen or seen[name].root not in there
     ]
+
+
+def _zeros(nodes: Sequence[Node]) -> frozenset[str]:
+    """Return the values that are zeros of any size."""
+    fills = {
+        node.outputs[0]: node.attributes.get("value")
+        for node in nodes
+        if node.op == "ConstantOfShape"
+    }
+    return frozenset(
+        name
+        for name, fill in fills.items()
+        if not isinstance(fill, Value)
+        or (fill.data is not None and not fill.data.any())
+    )
+
+
+def _spilled(source: Source, seen: Mapping[str, Operand]) -> dict[str, Home]:
+    """Return the tensors that the file itself sends to HBM."""
+    return {seen[n].root: Home.SPILLED for n in source.spilled if n in seen}
 
 
 def _about_unknown(found: Mapping[str, int], unknown: Unknown) -> list[str]:

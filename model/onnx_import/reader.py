@@ -144,6 +144,7 @@ def _source(path: Path, answer: dict[str, Any]) -> Source:
         inferred={raw["name"]: _declared(raw) for raw in answer["inferred"]},
         declared={raw["name"]: _declared(raw) for raw in answer["declared"]},
         warnings=tuple(answer["warnings"]),
+        spilled=tuple(answer["spilled"]),
     )
 
 

@@ -183,6 +183,8 @@ class Source:
         What onnx infers once the symbols are bound; what the file states.
     warnings : tuple of str
         What was odd about the file.
+    spilled : tuple of str
+        Values that whatever makes them sends to HBM, as the file's metadata says.
     """
 
     name: str
@@ -193,3 +195,4 @@ class Source:
     inferred: Mapping[str, Declared]
     declared: Mapping[str, Declared]
     warnings: tuple[str, ...] = ()
+    spilled: tuple[str, ...] = ()

@@ -30,6 +30,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]
 Json = dict[str, object]
 
 SMALL = 4096  # elements of a constant that are read; the rest are weights
+SPILLED = "elkhound.spilled"  # metadata property: a JSON list of value names
 DATA_FIELDS = (
     "raw_data",
     "float_data",
@@ -309,6 +310,19 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+def spilled(model: onnx.ModelProto) -> list[str]:
+    """Return the values that the file's metadata sends to HBM."""
+    for entry in model.metadata_props:
+        if entry.key == SPILLED:
+            try:
+                names = json.loads(entry.value)
+            except ValueError:
+                return []
+            listed = names if isinstance(names, list) else []
+            return [name for name in listed if isinstance(name, str)]
+    return []
+
+
 def read(content: bytes, bind: dict[str, int]) -> Json:
     """Parse, strip, inline, bind and infer one model."""
     try:
@@ -353,6 +367,7 @@ def read(content: bytes, bind: dict[str, int]) -> Json:
         "declared": declared,
         "inferred": [value_json(v) for v in (*inferred.value_info, *inferred.output)],
         "warnings": warnings,
+        "spilled": spilled(model),
     }
 
 

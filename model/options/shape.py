@@ -160,10 +160,13 @@ def _place(access: Access, name: str, sizes: dict[str, int]) -> bool | None:
 
 
 def _renumbered(access: Access, tensor: str, number: dict[str, str]) -> Access:
-    """Return an access by canonical names; axes left without an index are dropped."""
+    """Return an access by canonical names, its axes in an order that says nothing.
+
+    Axes left without an index are dropped.
+    """
     axes = []
     for axis in access.axes:
         terms = tuple((number[n], c) for n, c in axis.terms if n in number)
         if terms:
             axes.append(Axis(terms))
-    return Access(tensor, tuple(axes))
+    return Access(tensor, tuple(sorted(axes, key=lambda axis: axis.terms)))

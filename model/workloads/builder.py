@@ -29,6 +29,7 @@ from elkhound.model.passes import (
     RELU_PASSES,
     RMS_NORM_PASSES,
     RMS_NORM_ROUNDS,
+    ROPE_PASSES,
     SILU_PASSES,
     SWIGLU_PASSES,
 )
@@ -190,6 +191,40 @@ class GraphBuilder:
             tuple(sizes),
             _ACTIVATION_PASSES[activation, len(parts) == 2],
         )
+
+    def rope(
+        self,
+        name: str,
+        x: str,
+        sizes: Mapping[str, int],
+        width: int,
+        *,
+        by: Sequence[str] = (),
+    ) -> str:
+        """Append the rotation of rows of `width` by the angles of their position.
+
+        Dimension r is a row's half, k the place in it; both halves share an angle.
+        """
+        whole = {**sizes, "r": 2, "k": width // 2}
+        angles = [access(table, *by, "k") for table in ("rope.cos", "rope.sin")]
+        return self.operator(
+            name,
+            OperatorKind.ROPE,
+            whole,
+            (access(x, *whole), *angles),
+            tuple(whole),
+            ROPE_PASSES,
+        )
+
+    def angles(self, *shape: int) -> None:
+        """Declare the tables of cosines and sines; the last extent is half a row."""
+        for table in ("rope.cos", "rope.sin"):
+            self.resident(table, *shape)
+
+    def last_token(self, x: str, batch: int, width: int) -> str:
+        """Append a copy of the last row of each sequence."""
+        source = Access(x, (*access(x, "m").axes, WHOLE, *access(x, "n").axes))
+        return self.copy("last_token", source, {"m": batch, "n": width})
 
     def copy(self, name: str, source: Access, sizes: Mapping[str, int]) -> str:
         """Append a copy of what `source` reads, with an axis per size."""

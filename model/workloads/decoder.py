@@ -17,7 +17,6 @@ from elkhound.model.passes import (
     COPY_PASSES,
     GATHER_PASSES,
     MATMUL_PASSES,
-    ROPE_PASSES,
     SOFTMAX_PASSES,
     SOFTMAX_ROUNDS,
     TANH_PASSES,
@@ -120,8 +119,7 @@ class DecoderParts:
             GATHER_PASSES,
         )
         if not model.learned_positions:
-            build.resident("rope.cos", *self.new.values(), model.head_dim)
-            build.resident("rope.sin", *self.new.values(), model.head_dim)
+            build.angles(*self.new.values(), model.head_dim // 2)
             return x
         table = build.streamed("position.weight", model.learned_positions, model.hidden)
         place = access(table, "s", "n").axes if self.new else (WHOLE, Axis((("n", 1),)))
@@ -175,32 +173,29 @@ class DecoderParts:
 
         Each chip adds its part of the columns up, reading as much from all chips as x
         has, and then copies the parts of all. A byte from another chip is read as one
-        of its own.
+        of its own, so the copy reads more than the chip's part holds.
         """
         chips = self.model.chips
         if chips == 1:
             return x
-        sizes = {"m": self.rows, "n": self.model.hidden // chips, "c": chips}
+        sizes = {"m": self.rows, "c": chips, "n": self.model.hidden // chips}
         build = self.build
-        parts = build.resident(build.scoped(f"{name}_parts"), *self.wide.values())
-        build.operator(
+        part = build.operator(
             f"{name}_reduce_scatter",
             OperatorKind.REDUCE,
             sizes,
             (access(x, "m", "c", "n"),),
             ("m", "n"),
             (Pass.REDUCE,),
-            part_of=parts,
         )
-        return build.copy(f"{name}_all_gather", access(parts, "m", "n"), self.wide)
+        return build.copy(f"{name}_all_gather", access(part, "m", "n"), self.wide)
 
     def last(self, x: str) -> str:
         """Return the last token of each sequence; later rows are these alone."""
         if self.new:
-            sizes = {"m": self.batch, "n": self.model.hidden}
-            source = Access(x, (*access(x, "m").axes, WHOLE, *access(x, "n").axes))
-            x = self.build.copy("last_token", source, sizes)
-            self.rows, self.wide = self.batch, sizes
+            x = self.build.last_token(x, self.batch, self.model.hidden)
+            self.rows = self.batch
+            self.wide = {"m": self.batch, "n": self.model.hidden}
         return x
 
     def head(self, x: str) -> str:
@@ -235,16 +230,9 @@ class DecoderParts:
 
     def rope(self, name: str, x: str, heads: int) -> str:
         """Append the rotation of every head by its position's angles."""
-        sizes = {"b": self.batch, **self.new, "h": heads, "k": self.model.head_dim}
-        angles = [access(name, *self.new, "k") for name in ("rope.cos", "rope.sin")]
-        return self.build.operator(
-            name,
-            OperatorKind.ROPE,
-            sizes,
-            (access(x, *sizes), *angles),
-            tuple(sizes),
-            ROPE_PASSES,
-        )
+        sizes = {"b": self.batch, **self.new, "h": heads}
+        width = self.model.head_dim
+        return self.build.rope(name, x, sizes, width, by=tuple(self.new))
 
     def append(self, k: str, v: str) -> str:
         """Append the copy of the new K (c = 0) and V (c = 1) to what leaves."""

@@ -38,17 +38,11 @@ def denoising_step(
     layers : int
         Blocks between patch embedding and prediction.
     """
-    step = _DenoisingStep(model, batch, tokens)
-    x = step.embed()
-    condition = step.condition()
-    for layer in range(layers):
-        step.build.layer = layer
-        x = step.block(x, condition)
-    step.build.layer = None
-    return step.build.graph(name, (step.predict(x, condition),))
+    parts = DenoisingParts(model, batch, tokens)
+    return parts.build.graph(name, (parts.all(layers),))
 
 
-class _DenoisingStep:
+class DenoisingParts:
     """The parts of the step, each appended to one graph.
 
     Dimensions: b image, s patch, m rows of either, n columns, k reduced, h head.
@@ -60,6 +54,16 @@ class _DenoisingStep:
         self.rows = batch * tokens
         self.build = GraphBuilder(model.dtype)
         self.wide = {"b": batch, "s": tokens, "n": model.hidden}
+
+    def all(self, layers: int) -> str:
+        """Append everything and return what is predicted."""
+        x = self.embed()
+        condition = self.condition()
+        for layer in range(layers):
+            self.build.layer = layer
+            x = self.block(x, condition)
+        self.build.layer = None
+        return self.predict(x, condition)
 
     def embed(self) -> str:
         """Project every patch and add its position."""

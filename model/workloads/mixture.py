@@ -1,28 +1,29 @@
-"""A decode step with latent attention and a mixture of experts.
+"""A decoder with latent attention and a mixture of experts: decode and prefill.
 
-Attention in its absorbed form: queries meet the compressed K and V in the cache, of
-`cached_rank` + `rotary_dim` numbers a token, which scores read whole and the product
-with V without its rotary part. The new token's entry leaves the chip.
+Decode is in the absorbed form: queries meet the compressed K and V in the cache, of
+`cached_rank` numbers a token, and the rotated `rotary_dim` numbers in a cache of their
+own. A prefill (and a training step) expands K and V of its tokens to all heads. Either
+way the new tokens' entries leave the chip, and scores are the sum of two products.
 
 Which experts work depends on data, so all are one generic expert: tokens spread evenly
-over as many as they can reach, min(experts, batch · chosen), each with
-⌈batch · chosen / experts at work⌉ rows. Only the weights of these experts stream. They
+over as many as they can reach, min(experts, rows · chosen), each with
+⌈rows · chosen / experts at work⌉ rows. Only the weights of these experts stream. They
 work in groups, one after the other, because the weights of all do not fit on a chip.
 """
 
 from __future__ import annotations
 
-from elkhound.model.graph import Graph, OperatorKind, Pass
+from elkhound.model.graph import Access, Graph, OperatorKind
 from elkhound.model.passes import (
+    ADD_PASSES,
     GATHER_PASSES,
     MATMUL_PASSES,
-    ROPE_PASSES,
     SOFTMAX_PASSES,
     SOFTMAX_ROUNDS,
 )
-from elkhound.model.units import ceil_div
 from elkhound.model.workloads.builder import GraphBuilder, access
 from elkhound.model.workloads.catalogue import Activation, LatentMixture, Norm
+from elkhound.model.workloads.experts import Experts
 
 
 def mixture_decode_step(
@@ -38,46 +39,87 @@ def mixture_decode_step(
 
     `group` experts work at once; the other parameters are those of `decode_step`.
     """
-    step = _MixtureStep(model, batch, cached, group)
-    x = step.embed()
-    appended = []
-    for layer in range(layers):
-        step.build.layer = layer
-        x, entry = step.attention(x)
-        appended.append(entry)
-        x = step.feed_forward(x, routed=layer >= model.dense_layers)
-    step.build.layer = None
-    normed = step.norm("final_norm", x, model.hidden)
-    logits = step.project("head", normed, model.hidden, model.vocabulary)
-    return step.build.graph(name, (logits, *appended))
+    parts = MixtureParts(model, batch, group, cached=cached)
+    return _forward(name, parts, layers)
 
 
-class _MixtureStep:
-    """The parts of the step, each appended to one graph.
+def mixture_prefill(
+    name: str,
+    model: LatentMixture,
+    *,
+    batch: int,
+    tokens: int,
+    layers: int,
+    group: int,
+) -> Graph:
+    """Return the graph of a prefill; parameters as above and of `prefill`."""
+    parts = MixtureParts(model, batch, group, tokens=tokens)
+    return _forward(name, parts, layers)
 
-    Dimensions: b or m sequence, h head, n column or cached token, k reduced,
-    e expert at work, m its rows, c which of the chosen.
+
+def _forward(name: str, parts: MixtureParts, layers: int) -> Graph:
+    x, entries = parts.stack(layers)
+    logits = parts.head(parts.last(x))
+    return parts.build.graph(name, (logits, *entries))
+
+
+class MixtureParts:
+    """The parts of a forward pass, each appended to one graph.
+
+    Dimensions: b sequence, s new token, m rows of both, h head, n column or attended
+    token, k reduced.
+
+    Parameters
+    ----------
+    model : LatentMixture
+        Its shape.
+    batch : int
+        Sequences.
+    group : int
+        Experts at work at once.
+    tokens : int or None
+        New tokens in each, which attend to each other; None: one, in decode.
+    cached : int
+        Tokens in each cache, in decode.
     """
 
     def __init__(
-        self, model: LatentMixture, batch: int, cached: int, group: int
+        self,
+        model: LatentMixture,
+        batch: int,
+        group: int,
+        *,
+        tokens: int | None = None,
+        cached: int = 0,
     ) -> None:
         self.model = model
         self.batch = batch
-        self.cached = cached
         self.group = group
+        self.tokens = tokens
+        self.cached = cached
         self.build = GraphBuilder(model.dtype)
-        self.wide = {"m": batch, "n": model.hidden}
-        self.working = min(model.experts, batch * model.chosen)
-        self.expert_rows = ceil_div(batch * model.chosen, self.working)
+        self.rows = batch * (tokens or 1)
+        self.wide = {"m": self.rows, "n": model.hidden}
+        self.new = {} if tokens is None else {"s": tokens}
+
+    def stack(self, layers: int) -> tuple[str, list[str]]:
+        """Return the residual stream behind all layers, and their cache entries."""
+        x = self.embed()
+        entries: list[str] = []
+        for layer in range(layers):
+            self.build.layer = layer
+            x, found = self.attention(x)
+            entries.extend(found)
+            x = self.feed_forward(x, routed=layer >= self.model.dense_layers)
+        self.build.layer = None
+        return x, entries
 
     def embed(self) -> str:
-        """Gather a row per sequence."""
+        """Gather a row per token."""
         build, model = self.build, self.model
-        tokens = build.resident("tokens", self.batch, dtype="int32")
+        tokens = build.resident("tokens", self.rows, dtype="int32")
         table = build.streamed("embedding.weight", model.vocabulary, model.hidden)
-        build.resident("rope.cos", model.rotary_dim)
-        build.resident("rope.sin", model.rotary_dim)
+        build.angles(*self.new.values(), model.rotary_dim // 2)
         return build.operator(
             "embedding",
             OperatorKind.GATHER,
@@ -87,108 +129,162 @@ class _MixtureStep:
             GATHER_PASSES,
         )
 
-    def attention(self, x: str) -> tuple[str, str]:
-        """Return the residual stream after attention, and the new cache entry."""
+    def last(self, x: str) -> str:
+        """Return the last token of each sequence; later rows are these alone."""
+        if self.new:
+            x = self.build.last_token(x, self.batch, self.model.hidden)
+            self.rows = self.batch
+        return x
+
+    def head(self, x: str) -> str:
+        """Return the logits."""
+        model = self.model
+        normed = self.norm("final_norm", x, model.hidden)
+        return self.project("head", normed, model.hidden, model.vocabulary)
+
+    def attention(self, x: str) -> tuple[str, tuple[str, str]]:
+        """Return the residual stream after attention, and the new cache entries."""
         model, build = self.model, self.build
         normed = self.norm("attention_norm", x, model.hidden)
         low = self.project("q_down", normed, model.hidden, model.query_rank)
         low = self.norm("q_norm", low, model.query_rank)
-        width = model.heads * (model.plain_dim + model.rotary_dim)
-        q = self.project("q_up", low, model.query_rank, width)
-        entry_width = model.cached_rank + model.rotary_dim
-        new = self.project("kv_down", normed, model.hidden, entry_width)
-        entry = build.resident(build.scoped("entry"), self.batch, entry_width)
-        self.norm("kv_norm", new, model.cached_rank, part_of=entry)
-        self.rope("rope_k", new, entry)
-        mixed = self.attend(q)
-        up = build.streamed(
-            build.scoped("v_up.weight"), model.heads, model.cached_rank, model.value_dim
+        heads = {"h": model.heads}
+        width = model.heads * model.plain_dim
+        plain = self.project("q_up", low, model.query_rank, width)
+        turned = self.project(
+            "q_rope_up", low, model.query_rank, model.heads * model.rotary_dim
         )
-        values = build.operator(
-            "v_up",
-            OperatorKind.BATCHED_MATMUL,
-            {
-                "h": model.heads,
-                "m": self.batch,
-                "n": model.value_dim,
-                "k": model.cached_rank,
-            },
-            (access(mixed, "m", "h", "k"), access(up, "h", "k", "n")),
-            ("m", "h", "n"),
-            MATMUL_PASSES,
-        )
+        turned = self.rope("rope_q", turned, heads)
+        latent = self.project("kv_down", normed, model.hidden, model.cached_rank)
+        latent = self.norm("kv_norm", latent, model.cached_rank)
+        key = self.project("k_rope_down", normed, model.hidden, model.rotary_dim)
+        key = self.rope("rope_k", key, {})
+        attend = self.expanded if self.new else self.absorbed
+        values = attend(plain, turned, latent, key)
         value_width = model.heads * model.value_dim
         out = self.project("o", values, value_width, model.hidden)
-        return build.add("attention_add", x, out, self.wide), entry
+        return build.add("attention_add", x, out, self.wide), (latent, key)
 
-    def attend(self, q: str) -> str:
-        """Append absorbed queries, scores, softmax and their product with the cache."""
-        model, build = self.model, self.build
-        width = model.cached_rank + model.rotary_dim
-        full = build.resident(
-            build.scoped("absorbed_q"), self.batch, model.heads, width
+    def absorbed(self, plain: str, turned: str, latent: str, key: str) -> str:
+        """Append attention to the caches: queries go into the latent space, and back.
+
+        The new tokens' `latent` and `key` are not attended to.
+        """
+        model = self.model
+        query = self.by_head("k_up", plain, model.plain_dim, model.cached_rank)
+        shape = (self.batch, self.cached)
+        latents = self.build.streamed(
+            self.build.scoped("latent_cache"), *shape, model.cached_rank
         )
-        absorb = build.streamed(
-            build.scoped("k_up.weight"), model.heads, model.plain_dim, model.cached_rank
+        keys = self.build.streamed(
+            self.build.scoped("rope_cache"), *shape, model.rotary_dim
         )
-        build.operator(
-            "k_up",
-            OperatorKind.BATCHED_MATMUL,
-            {
-                "h": model.heads,
-                "m": self.batch,
-                "n": model.cached_rank,
-                "k": model.plain_dim,
-            },
-            (access(q, "m", "h", "k"), access(absorb, "h", "k", "n")),
-            ("m", "h", "n"),
-            MATMUL_PASSES,
-            part_of=full,
+        rows = {"b": self.batch, "h": model.heads}
+        parts = (
+            self.scores("scores_plain", query, latents, rows, model.cached_rank),
+            self.scores("scores_rope", turned, keys, rows, model.rotary_dim),
         )
-        self.rope("rope_q", q, full, heads=model.heads)
-        cache = build.streamed(build.scoped("kv_cache"), self.batch, self.cached, width)
-        rows = {"b": self.batch, "m": model.heads}
-        scores = build.operator(
-            "scores",
-            OperatorKind.BATCHED_MATMUL,
-            {**rows, "n": self.cached, "k": width},
-            (access(full, "b", "m", "k"), access(cache, "b", "n", "k")),
+        weights = self.weigh(parts, rows, self.cached)
+        sizes = {**rows, "n": model.cached_rank, "k": self.cached}
+        mixed = self.mix(weights, access(latents, "b", "k", "n"), sizes)
+        return self.by_head("v_up", mixed, model.cached_rank, model.value_dim)
+
+    def expanded(self, plain: str, turned: str, latent: str, key: str) -> str:
+        """Append attention of the new tokens to each other, K and V of every head."""
+        model, tokens = self.model, self.new["s"]
+        rank = model.cached_rank
+        keys = self.project("k_up", latent, rank, model.heads * model.plain_dim)
+        values = self.project("v_up", latent, rank, model.heads * model.value_dim)
+        rows = {"b": self.batch, "h": model.heads, "s": tokens}
+        parts = (
+            self.scores("scores_plain", plain, keys, rows, model.plain_dim, own="h"),
+            self.scores("scores_rope", turned, key, rows, model.rotary_dim),
+        )
+        weights = self.weigh(parts, rows, tokens)
+        sizes = {**rows, "n": model.value_dim, "k": tokens}
+        return self.mix(weights, access(values, "b", "k", "h", "n"), sizes)
+
+    def scores(
+        self,
+        name: str,
+        query: str,
+        key: str,
+        rows: dict[str, int],
+        width: int,
+        *,
+        own: str = "",
+    ) -> str:
+        """Append query · keyᵀ; one key for all heads, unless they have their `own`."""
+        length = self.tokens or self.cached
+        return self.build.operator(
+            name,
+            self.batched(own),
+            {**rows, "n": length, "k": width},
+            (
+                access(query, "b", *self.new, "h", "k"),
+                access(key, "b", "n", *own, "k"),
+            ),
             (*rows, "n"),
             MATMUL_PASSES,
         )
-        weights = build.operator(
+
+    def weigh(self, parts: tuple[str, str], rows: dict[str, int], length: int) -> str:
+        """Append the sum of both scores, and their softmax."""
+        sizes = {**rows, "n": length}
+        total = self.build.operator(
+            "scores",
+            OperatorKind.ELEMENTWISE,
+            sizes,
+            [access(part, *sizes) for part in parts],
+            tuple(sizes),
+            ADD_PASSES,
+        )
+        return self.build.operator(
             "softmax",
             OperatorKind.SOFTMAX,
-            {**rows, "n": self.cached},
-            (access(scores, *rows, "n"),),
-            (*rows, "n"),
+            sizes,
+            (access(total, *sizes),),
+            tuple(sizes),
             SOFTMAX_PASSES,
             rows=("n",),
             rounds=SOFTMAX_ROUNDS,
         )
-        return build.operator(
+
+    def mix(self, weights: str, values: Access, sizes: dict[str, int]) -> str:
+        """Append weights · values."""
+        rows = [name for name in sizes if name not in "nk"]
+        return self.build.operator(
             "attention",
-            OperatorKind.BATCHED_MATMUL,
-            {**rows, "n": model.cached_rank, "k": self.cached},
-            (access(weights, *rows, "k"), access(cache, "b", "k", "n")),
-            (*rows, "n"),
+            self.batched("h" if "h" in values.dimensions else ""),
+            sizes,
+            (access(weights, *rows, "k"), values),
+            ("b", *self.new, "h", "n"),
             MATMUL_PASSES,
         )
 
-    def rope(self, name: str, x: str, target: str, *, heads: int = 0) -> None:
-        """Append the rotation of the rotary part of x into its place in a tensor."""
-        sizes = {"b": self.batch, "k": self.model.rotary_dim}
-        if heads:
-            sizes = {"b": self.batch, "h": heads, "k": self.model.rotary_dim}
-        self.build.operator(
+    def batched(self, own: str) -> OperatorKind:
+        """Return the kind of a product with keys or values."""
+        several = bool(own) or self.batch > 1
+        return OperatorKind.BATCHED_MATMUL if several else OperatorKind.MATMUL
+
+    def by_head(self, name: str, x: str, k: int, n: int) -> str:
+        """Append x[m, h, k] · weight[h, k, n]."""
+        heads = self.model.heads
+        weight = self.build.streamed(self.build.scoped(f"{name}.weight"), heads, k, n)
+        return self.build.operator(
             name,
-            OperatorKind.ROPE,
-            sizes,
-            (access(x, *sizes), access("rope.cos", "k"), access("rope.sin", "k")),
-            tuple(sizes),
-            ROPE_PASSES,
-            part_of=target,
+            OperatorKind.BATCHED_MATMUL,
+            {"h": heads, "m": self.batch, "n": n, "k": k},
+            (access(x, "m", "h", "k"), access(weight, "h", "k", "n")),
+            ("m", "h", "n"),
+            MATMUL_PASSES,
         )
+
+    def rope(self, name: str, x: str, heads: dict[str, int]) -> str:
+        """Append the rotation of every row, or of every head of every row."""
+        sizes = {"b": self.batch, **self.new, **heads}
+        width = self.model.rotary_dim
+        return self.build.rope(name, x, sizes, width, by=tuple(self.new))
 
     def feed_forward(self, x: str, *, routed: bool) -> str:
         """Return the residual stream after the dense network or the experts."""
@@ -198,7 +294,8 @@ class _MixtureStep:
             out = self.network("", normed, model.dense_ffn)
             return build.add("ffn_add", x, out, self.wide)
         out = self.network("shared_", normed, model.expert_ffn)
-        total = build.add("shared_add", out, self.experts(normed), self.wide)
+        experts = Experts(build, model, self.rows, self.group)
+        total = build.add("shared_add", out, experts.append(normed), self.wide)
         return build.add("ffn_add", x, total, self.wide)
 
     def network(self, prefix: str, x: str, width: int) -> str:
@@ -209,110 +306,16 @@ class _MixtureStep:
         inner = self.build.activate(
             f"{prefix}activation",
             (gate, up),
-            {"m": self.batch, "n": width},
+            {"m": self.rows, "n": width},
             Activation.SILU,
         )
         return self.project(f"{prefix}down", inner, width, hidden)
 
-    def experts(self, x: str) -> str:
-        """Append routing, the generic expert, and the weighted sum of its outputs."""
-        model, build = self.model, self.build
-        shares = self.route(x)
-        made = build.resident(
-            build.scoped("experts"), self.working, self.expert_rows, model.hidden
-        )
-        for number, first in enumerate(range(0, self.working, self.group)):
-            size = min(self.group, self.working - first)
-            self.expert_group(f"group{number}", size, x, shares, made)
-        return build.operator(
-            "combine",
-            OperatorKind.REDUCE,
-            {"m": self.batch, "n": model.hidden, "c": model.chosen},
-            (access(made, "m", "c", "n"), access(shares, "m", "c")),
-            ("m", "n"),
-            (Pass.REDUCE, Pass.REDUCE),  # · share, sum
-        )
-
-    def route(self, x: str) -> str:
-        """Append scores of all experts and the choice: a maximum for each chosen."""
-        model, build = self.model, self.build
-        scoped = build.scoped("router")
-        weight = build.streamed(f"{scoped}.weight", model.hidden, model.experts)
-        bias = build.streamed(f"{scoped}.bias", model.experts)
-        scores = build.operator(
-            "router",
-            OperatorKind.MATMUL,
-            {"m": self.batch, "n": model.experts, "k": model.hidden},
-            (access(x, "m", "k"), access(weight, "k", "n"), access(bias, "n")),
-            ("m", "n"),
-            (*MATMUL_PASSES, Pass.UNARY, Pass.ELEMENTWISE),  # sigmoid, + bias
-        )
-        return build.operator(
-            "choose",
-            OperatorKind.REDUCE,
-            {"m": self.batch, "c": model.chosen, "n": model.experts},
-            (access(scores, "m", "n"),),
-            ("m", "c"),
-            (Pass.REDUCE,),
-        )
-
-    def expert_group(
-        self, name: str, size: int, x: str, shares: str, made: str
-    ) -> None:
-        """Append `size` experts, from their tokens to their part of the outputs."""
-        model = self.model
-        spread = {"e": size, "m": self.expert_rows}
-        given = self.build.operator(
-            f"{name}.dispatch",
-            OperatorKind.GATHER,
-            {**spread, "n": model.hidden},
-            (access(shares, "e", "m"), access(x, "e", "m", "n")),
-            (*spread, "n"),
-            GATHER_PASSES,
-        )
-        into = {**spread, "n": model.expert_ffn, "k": model.hidden}
-        out = {**spread, "n": model.hidden, "k": model.expert_ffn}
-        sides = [self.expert(name, side, given, into) for side in ("gate", "up")]
-        inner = self.build.activate(
-            f"{name}.activation",
-            sides,
-            {**spread, "n": model.expert_ffn},
-            Activation.SILU,
-        )
-        self.expert(name, "down", inner, out, part_of=made)
-
-    def expert(
-        self,
-        group: str,
-        side: str,
-        x: str,
-        sizes: dict[str, int],
-        part_of: str = "",
-    ) -> str:
-        """Append x[e, m, k] · weight[e, k, n] of a group's experts."""
-        weight = self.build.streamed(
-            self.build.scoped(f"expert_{side}.weight"),
-            self.model.experts,
-            sizes["k"],
-            sizes["n"],
-        )
-        return self.build.operator(
-            f"{group}.{side}",
-            OperatorKind.BATCHED_MATMUL,
-            sizes,
-            (access(x, "e", "m", "k"), access(weight, "e", "k", "n")),
-            ("e", "m", "n"),
-            MATMUL_PASSES,
-            part_of=part_of,
-        )
-
     def project(self, name: str, x: str, k: int, n: int) -> str:
         """Append a projection from width k to width n."""
-        return self.build.projection(
-            name, x, {"m": self.batch, "n": n, "k": k}, bias=False
-        )
+        sizes = {"m": self.rows, "n": n, "k": k}
+        return self.build.projection(name, x, sizes, bias=False)
 
-    def norm(self, name: str, x: str, width: int, part_of: str = "") -> str:
-        """Append a normalisation of the first `width` numbers of every row."""
-        sizes = {"m": self.batch, "n": width}
-        return self.build.norm(name, x, sizes, Norm.RMS, part_of=part_of)
+    def norm(self, name: str, x: str, width: int) -> str:
+        """Append a normalisation of every row."""
+        return self.build.norm(name, x, {"m": self.rows, "n": width}, Norm.RMS)

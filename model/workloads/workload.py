@@ -15,8 +15,12 @@ from elkhound.model.workloads.catalogue import (
 )
 from elkhound.model.workloads.decoder import decode_step, prefill
 from elkhound.model.workloads.diffusion import denoising_step
-from elkhound.model.workloads.mixture import mixture_decode_step
-from elkhound.model.workloads.training import training_step
+from elkhound.model.workloads.mixture import mixture_decode_step, mixture_prefill
+from elkhound.model.workloads.training import (
+    diffusion_training_step,
+    mixture_training_step,
+    training_step,
+)
 
 _REQUIRED = ("batch", "seq")
 _LARGEST = 2**24
@@ -34,9 +38,9 @@ def workload_phases(name: str) -> tuple[str, ...]:
         case Transformer():
             return ("decode", "prefill", "training")
         case LatentMixture():
-            return ("decode",)
+            return ("decode", "prefill", "training")
         case DiffusionTransformer():
-            return ("denoise",)
+            return ("denoise", "training")
 
 
 def build_workload(
@@ -94,11 +98,17 @@ def build_workload(
     title = f"{name} {phase} batch={batch} seq={seq} layers={layers}"
     match model:
         case DiffusionTransformer():
-            return denoising_step(title, model, batch=batch, tokens=seq, layers=layers)
+            step = diffusion_training_step if phase == "training" else denoising_step
+            return step(title, model, batch=batch, tokens=seq, layers=layers)
         case LatentMixture():
             group = bind.get("experts_at_once", _EXPERTS_AT_ONCE)
-            return mixture_decode_step(
-                title, model, batch=batch, cached=seq, layers=layers, group=group
+            if phase == "decode":
+                return mixture_decode_step(
+                    title, model, batch=batch, cached=seq, layers=layers, group=group
+                )
+            run = mixture_training_step if phase == "training" else mixture_prefill
+            return run(
+                title, model, batch=batch, tokens=seq, layers=layers, group=group
             )
         case Transformer():
             if (chips := bind.get("tensor_parallel", 1)) > 1:

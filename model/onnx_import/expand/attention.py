@@ -27,6 +27,8 @@ class Parts:
         Caches; one name twice where both are in one tensor, keys first.
     masks : tuple of str
         What is added to the scores, or says which of them count.
+    lengths : tuple of str
+        Tokens of each sequence: they end loops and are read, but take no pass.
     """
 
     query: str
@@ -35,6 +37,7 @@ class Parts:
     past_key: str = ""
     past_value: str = ""
     masks: tuple[str, ...] = ()
+    lengths: tuple[str, ...] = ()
 
 
 def attend(
@@ -69,22 +72,23 @@ def attend(
     cached = _cached(do, parts, most_cached)
     if heads % kv_heads:
         raise ValueError(f"{heads} query heads over {kv_heads} key heads")
+    lengths = [n for n in parts.lengths if n and not do.value(n).constant]
     dtype = do.value(parts.query).dtype
     scores = Value(dtype, (batch, heads, tokens, cached + new))
     names = [do.parameter(name, scores) for name in ("scores", "weights")]
-    if cached:
-        names.append(
-            do.parameter("cached", Value(dtype, (batch, heads, tokens, width)))
-        )
+    part = Value(dtype, (batch, heads, tokens, width))
+    names.append(do.parameter("cached", part) if cached else "")
+    names.append(do.parameter("capped", scores) if capped else "")
     do.emit(
         "elkhound::Attention",
         [
             *(parts.query, parts.key, parts.value),
             *(parts.past_key, parts.past_value),
             *parts.masks,
+            *lengths,
         ],
         "",
-        {"cached": cached, "capped": int(capped)},
+        {"cached": cached, "lengths": len(lengths)},
         outputs=[output, *present, *names],
     )
 
@@ -216,9 +220,8 @@ def grouped_query(do: Expansion) -> None:
     if node.integer("local_window_size", -1) > 0:
         limits.append(max(node.integer("local_window_size", -1) - new, 0))
     y = do.fresh("heads")
-    parts = Parts(
-        q, k, v, past_key, past_value, tuple(filter(None, (do.given(5), do.given(10))))
-    )
+    masks = tuple(filter(None, (do.given(10),)))
+    parts = Parts(q, k, v, past_key, past_value, masks, (do.given(5),))
     attend(
         do,
         parts,
@@ -240,8 +243,7 @@ def _total(do: Expansion) -> int | None:
 def _rotated(do: Expansion, name: str, part: str) -> str:
     positions = do.given(9)
     if not positions:
-        batch, _, tokens, _ = do.shape(name)
-        positions = do.constant(f"{part}.positions", [list(range(tokens))] * batch)
+        positions = do.constant(f"{part}.positions", [0])
     return do.emit(
         "com.microsoft::RotaryEmbedding",
         [name, positions, do.name(7), do.name(8)],
@@ -291,9 +293,8 @@ def standard(do: Expansion) -> None:
         raise ValueError("its fourth output, the scores, cannot be planned")
     past_key, past_value = do.given(4), do.given(5)
     y = do.fresh("heads") if flat else do.output(0)
-    parts = Parts(
-        q, k, v, past_key, past_value, tuple(filter(None, (do.given(3), do.given(6))))
-    )
+    masks = tuple(filter(None, (do.given(3),)))
+    parts = Parts(q, k, v, past_key, past_value, masks, (do.given(6),))
     attend(
         do,
         parts,

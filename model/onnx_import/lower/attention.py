@@ -24,6 +24,7 @@ from elkhound.model.passes import (
     MATMUL_PASSES,
     SOFTMAX_PASSES,
     SOFTMAX_ROUNDS,
+    TANH_PASSES,
 )
 
 
@@ -62,7 +63,10 @@ def attention(call: Call) -> tuple[Operator, ...]:
         parts.append(
             _scores(call, name, heads, (query, operand, _there(scores)), count)
         )
-    parts.append(_softmax(call, heads, _there(scores), _there(weights)))
+    capped = call.outputs[6] if len(call.outputs) > 6 else None
+    if capped is not None:
+        parts.append(_cap(call, _there(scores), capped))
+    parts.append(_softmax(call, capped or _there(scores), _there(weights)))
     mixed: Operand | None = None
     for name, operand, count in _sources(caches[1], value, cached):
         last = name == ""
@@ -126,11 +130,24 @@ def _scores(
     return replace(operator, name=f"{call.node.name}.scores{name}")
 
 
-def _softmax(call: Call, heads: Heads, scores: Operand, weights: Operand) -> Operator:
+def _cap(call: Call, scores: Operand, capped: Operand) -> Operator:
+    """Take c · tanh(x / c) of the scores."""
+    sizes, axes = grid(scores.shape)
+    operator = call.operator(
+        OperatorKind.ACTIVATION,
+        sizes or {"d0": 1},
+        [scores.access(axes)],
+        capped.access(axes),
+        TANH_PASSES,
+    )
+    return replace(operator, name=f"{call.node.name}.cap")
+
+
+def _softmax(call: Call, scores: Operand, weights: Operand) -> Operator:
     sizes, axes = grid(scores.shape)
     masks = [mask for mask in call.inputs[5:] if mask is not None and not mask.folded]
-    capping = (Pass.UNARY,) if call.node.integer("capped", 0) else ()
-    passes = (*capping, *(Pass.ELEMENTWISE,) * len(masks), *SOFTMAX_PASSES)
+    adding = len(masks) - call.node.integer("lengths", 0)
+    passes = (*(Pass.ELEMENTWISE,) * adding, *SOFTMAX_PASSES)
     operator = call.operator(
         OperatorKind.SOFTMAX,
         sizes or {"d0": 1},

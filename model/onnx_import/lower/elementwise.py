@@ -14,7 +14,6 @@ from elkhound.model.onnx_import.operators import ACTIVATIONS
 from elkhound.model.passes import (
     GEGLU_PASSES,
     GELU_PASSES,
-    ROPE_PASSES,
     SILU_PASSES,
     SWIGLU_PASSES,
 )
@@ -104,53 +103,6 @@ def batch_norm(call: Call) -> tuple[Operator, ...]:
             (Pass.ELEMENTWISE, Pass.ELEMENTWISE),
         ),
     )
-
-
-def rotary(call: Call) -> tuple[Operator, ...]:
-    """RoPE: x · cos + rotated x · sin; the tables stream only the rows they give.
-
-    x is seen as (batch, heads, positions, 2, half), the tables as (batch, positions,
-    half); what is not rotated is copied, at the same cost.
-    """
-    node, image = call.node, call.first
-    contrib = node.op.startswith("com.microsoft")
-    tables = call.inputs[2:4] if contrib else call.inputs[1:3]
-    half = next((t.shape[-1] for t in tables if t is not None), 1)
-    if len(image.shape) == 4:
-        batch, heads, positions, width = image.shape
-    else:
-        batch, positions, hidden = image.shape
-        heads = max(1, node.integer("num_heads", 1))
-        width = hidden // heads
-    pairs = (2, half) if width == 2 * half else (width, 1)
-    by_head = len(image.shape) == 4
-    seen, out = (
-        (whole if by_head else whole.split(2, (heads, width))).split(3, pairs)
-        for whole in (image, call.output)
-    )
-    sizes, axes = grid(seen.shape)
-    rows = [axes[0], axes[2] if by_head else axes[1]]
-    table_axes = [*rows, axes[4]]
-    accesses = [
-        Operand(t.root, (batch, positions, half), (0, 1, 2)).access(table_axes)
-        for t in tables
-        if t is not None
-    ]
-    return (
-        call.operator(
-            OperatorKind.ROPE,
-            sizes,
-            [seen.access(axes), *accesses],
-            out.access(axes),
-            ROPE_PASSES,
-        ),
-    )
-
-
-def rotary_tables(call: Call) -> tuple[Operator, ...]:
-    """RoPE with tables as wide as a head, a recognised pattern."""
-    real = [o for o in call.inputs if o is not None and not o.folded]
-    return (_spread(call, OperatorKind.ROPE, real, ROPE_PASSES),)
 
 
 def _spread(

@@ -11,11 +11,13 @@ from elkhound.model.graph import Access, Graph, Home, Operator, Pass, Tensor
 from elkhound.model.onnx_import.lower import (
     attention,
     blocked,
+    composites,
     copies,
     elementwise,
     matmul,
     recurrent,
     resize,
+    rotary,
     rows,
     sums,
     user,
@@ -47,7 +49,7 @@ LOWERINGS: Mapping[str, Lowering] = {
         rows.rms_norm,
     ),
     **dict.fromkeys(
-        ("RotaryEmbedding", "com.microsoft::RotaryEmbedding"), elementwise.rotary
+        ("RotaryEmbedding", "com.microsoft::RotaryEmbedding"), rotary.rotary
     ),
     **dict.fromkeys(("elkhound::GeGLU", "elkhound::SwiGLU"), elementwise.gated),
     **dict.fromkeys(("LpPool",), windows.pool),
@@ -80,6 +82,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     "elkhound::Attention": attention.attention,
     "elkhound::BlockedMatMul": blocked.product,
     "elkhound::Columns": windows.columns,
+    "elkhound::Composite": composites.composite,
     "elkhound::Copy": copies.moved,
     "elkhound::Einsum": sums.einsum,
     "elkhound::Free": elementwise.free,
@@ -90,10 +93,12 @@ LOWERINGS: Mapping[str, Lowering] = {
     "elkhound::Load": copies.copy,
     "elkhound::LstmCell": recurrent.lstm_cell,
     "elkhound::LstmRow": recurrent.lstm_row,
+    "elkhound::ProductSum": composites.product_sum,
     "elkhound::RecurrentProduct": recurrent.product,
     "elkhound::RnnRow": recurrent.rnn_row,
-    "elkhound::Rope": elementwise.rotary_tables,
+    "elkhound::Rope": rotary.rotary_tables,
     "elkhound::RowNorm": rows.row_norm,
+    "elkhound::Scatter": composites.scatter,
     "elkhound::User": user.described,
 }
 

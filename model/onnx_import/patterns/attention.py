@@ -163,5 +163,5 @@ def _fused(
         op="elkhound::Attention",
         inputs=(query, key.new, value.new, key.past, value.past, *masks),
         outputs=(node.outputs[0], key.present, value.present, *made),
-        attributes={"cached": cached, "capped": 0},
+        attributes={"cached": cached},
     )

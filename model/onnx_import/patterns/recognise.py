@@ -6,22 +6,30 @@ from collections.abc import Callable, Sequence
 
 from elkhound.model.onnx_import.patterns.activations import gated, gelu, silu
 from elkhound.model.onnx_import.patterns.attention import attention
+from elkhound.model.onnx_import.patterns.composites import (
+    composite,
+    product_sum,
+    scatter_into,
+)
 from elkhound.model.onnx_import.patterns.net import Match, Net
 from elkhound.model.onnx_import.patterns.norms import norm
 from elkhound.model.onnx_import.patterns.products import bias, scale, softmax
 from elkhound.model.onnx_import.patterns.quantised import quantised
-from elkhound.model.onnx_import.patterns.rope import rope
+from elkhound.model.onnx_import.patterns.rope import rope, rope_of_halves
 from elkhound.model.onnx_import.report import PatternMatch
 from elkhound.model.onnx_import.source import Node, Value
 
 Pattern = Callable[[Net, Node], Match | None]
 
-# Larger patterns first; gated needs what silu and gelu make.
+# Larger patterns first (those of a backward pass); gated needs what silu and gelu make.
 PATTERNS: tuple[Pattern, ...] = (
+    composite,
+    product_sum,
     norm,
     softmax,
     attention,
     rope,
+    rope_of_halves,
     gelu,
     silu,
     gated,
@@ -32,7 +40,10 @@ PATTERNS: tuple[Pattern, ...] = (
 
 
 def recognise(
-    nodes: Sequence[Node], values: dict[str, Value], outputs: Sequence[str]
+    nodes: Sequence[Node],
+    values: dict[str, Value],
+    outputs: Sequence[str],
+    zeros: frozenset[str] = frozenset(),
 ) -> tuple[tuple[Node, ...], tuple[PatternMatch, ...]]:
     """Return the nodes with patterns replaced by one node each, and what was found.
 
@@ -44,11 +55,13 @@ def recognise(
         Types, shapes, known constants; patterns add what they make.
     outputs : sequence of str
         Values that leave the graph.
+    zeros : frozenset of str
+        Constants that hold nothing but zeros.
     """
     current = tuple(nodes)
     behind: dict[str, tuple[str, ...]] = {}
     found: dict[str, PatternMatch] = {}
-    for pattern in PATTERNS:
+    for pattern in (scatter_into(zeros), *PATTERNS):
         current, matches = _sweep(pattern, current, values, outputs)
         for match in matches:
             names: list[str] = []

@@ -18,8 +18,8 @@ def named(graph: Graph, name: str) -> Operator:
     return next(o for o in graph.operators if o.name == name)
 
 
-def test_denoising_is_its_only_phase() -> None:
-    assert workload_phases("dit-xl-2") == ("denoise",)
+def test_it_denoises_and_learns_to() -> None:
+    assert workload_phases("dit-xl-2") == ("denoise", "training")
 
 
 def test_weights_add_up_to_the_published_parameters() -> None:

@@ -14,8 +14,8 @@ VECTORS = ("norm.weight", "router.bias")
 
 
 @lru_cache(maxsize=8)
-def decode(batch: int, seq: int = 5, layers: int = 61) -> Graph:
-    bind = {"batch": batch, "seq": seq, "layers": layers}
+def decode(batch: int, seq: int = 5, layers: int = 61, group: int = 32) -> Graph:
+    bind = {"batch": batch, "seq": seq, "layers": layers, "experts_at_once": group}
     return build_workload("deepseek-v3", bind)
 
 
@@ -111,9 +111,50 @@ def test_tensors_are_written_before_they_are_read() -> None:
         ready.add(operator.einsum.output.tensor)
 
 
-def test_parts_fill_the_tensors_they_are_written_into() -> None:
-    graph = decode(2, layers=4)
-    for name in ("layer3.entry", "layer3.absorbed_q", "layer3.experts"):
-        parts = [o for o in graph.operators if o.einsum.output.tensor == name]
-        written = sum(o.einsum.output.elements(o.einsum.sizes) for o in parts)
-        assert written == math.prod(graph.tensor[name].shape)
+def test_parts_fill_the_tensor_they_are_written_into() -> None:
+    graph = decode(2, layers=4, group=6)
+    parts = [o for o in graph.operators if o.einsum.output.tensor == "layer3.experts"]
+    assert [o.einsum.sizes["e"] for o in parts] == [6, 6, 4]
+    written = sum(o.einsum.output.elements(o.einsum.sizes) for o in parts)
+    assert written == math.prod(graph.tensor["layer3.experts"].shape)
+
+
+def prefill(batch: int, seq: int, layers: int) -> Graph:
+    bind = {"batch": batch, "seq": seq, "layers": layers}
+    return build_workload("deepseek-v3", bind, "prefill")
+
+
+def test_a_prefill_has_the_parameters_of_a_decode_step() -> None:
+    counts = parameters(prefill(1, 4, 61))
+    assert sum(counts.values()) == sum(parameters(decode(1)).values())
+
+
+def test_a_prefill_expands_k_and_v_to_all_heads() -> None:
+    graph = prefill(2, 10, 1)
+    projections = 7168 * 1536 + 1536 * 128 * (128 + 64) + 7168 * (512 + 64)
+    expansion = 512 * 128 * (128 + 128)
+    attention = 10 * 128 * (128 + 64 + 128)  # scores of both kinds, values
+    rest = 128 * 128 * 7168 + 3 * 7168 * 18_432
+    each = projections + expansion + attention + rest
+    assert graph.macs == 2 * (10 * each + 7168 * 129_280)
+
+
+def test_entries_of_every_new_token_leave() -> None:
+    graph = prefill(2, 10, 61)
+    new = [graph.tensor[o].size_bytes for o in graph.outputs if o != "head"]
+    assert sum(new) == 2 * 10 * 70_272
+
+
+def test_picks_are_sorted_gathered_and_brought_back() -> None:
+    graph = prefill(1, 33, 4)  # 264 picks of 256 experts: two rows each, 512 slots
+    picks = {"n": 264}
+    order = named(graph, "layer3.order").einsum
+    assert (order.sizes, order.statistics_rounds) == (picks, 9)  # ⌈log₂ 264⌉
+    assert named(graph, "layer3.padded").einsum.sizes == {"n": 512}
+    assert named(graph, "layer3.group7.places").einsum.sizes == {"n": 64}
+    dispatch = named(graph, "layer3.group7.dispatch").einsum
+    assert dispatch.sizes == {"e": 32, "m": 2, "n": 7168}
+    assert named(graph, "layer3.collect").einsum.sizes == {"m": 264, "n": 7168}
+    combine = named(graph, "layer3.combine").einsum
+    assert combine.sizes == {"m": 33, "c": 8, "n": 7168}
+    assert combine.reduced == ("c",)
