@@ -99,10 +99,13 @@ def options_of(
     """
     hbm = chip.hbm_cycles(shape.hbm_bytes)
     execute = table.execute.tolist()
-    splits = [_by_dimension(shape, names, row) for row in table.splits.tolist()]
+    cut = [names.dimensions[name] for name in shape.names]
+    whole = tuple((name, 1) for name in names.whole)
+    splits = [(*zip(cut, row, strict=True), *whole) for row in table.splits.tolist()]
     extents = [dimension.size for dimension in shape.einsum.dimensions]
-    sizes = _by_dimension(shape, names, extents)
-    rotations = [_rotations(shape, names, row) for row in table.factors.tolist()]
+    sizes = (*zip(cut, extents, strict=True), *whole)
+    rotated = _rotated(shape, names)
+    rotations = [_rotations(rotated, row) for row in table.factors.tolist()]
     options = []
     for plan, shares, preload in zip(
         table.plan.tolist(), table.shares.tolist(), table.preload.tolist(), strict=True
@@ -146,27 +149,20 @@ def options_of(
     return tuple(options)
 
 
-def _by_dimension(
-    shape: Shape, names: Names, row: list[int]
-) -> tuple[tuple[str, int], ...]:
-    """Return splits or sizes by the operator's dimensions; whole ones have 1."""
-    values = zip(shape.names, row, strict=True)
-    return (
-        *((names.dimensions[name], value) for name, value in values),
-        *((name, 1) for name in names.whole),
-    )
+def _rotated(shape: Shape, names: Names) -> list[list[str]]:
+    """Return, by input, the operator's names of the dimensions it can rotate on."""
+    return [
+        [names.dimensions[name] for name in shape.names if name in indexed]
+        for indexed in (access.dimensions for access in shape.einsum.inputs)
+    ]
 
 
 def _rotations(
-    shape: Shape, names: Names, row: list[int]
+    rotated: list[list[str]], row: list[int]
 ) -> list[tuple[tuple[str, int], ...]]:
     """Return the rotation factors above 1 of every input."""
     factors = iter(row)
     return [
-        tuple(
-            (names.dimensions[name], factor)
-            for name in shape.names
-            if name in access.dimensions and (factor := next(factors)) > 1
-        )
-        for access in shape.einsum.inputs
+        tuple((name, factor) for name in own if (factor := next(factors)) > 1)
+        for own in rotated
     ]
