@@ -2,10 +2,12 @@
 
     python benchmarks/certify.py [WORKLOAD …] [seconds=60] [batch=32] [seq=2048]
                                  [sram=1,1/2,3/8,3/10,1/4] [hbm=1,1/2,3/2,2]
+                                 [order=identity,window:1,window:2]
 
 Without workloads: the four of docs/certificates.md. Prints a Markdown table, one
-process a row. `dp` starts from the better of Basic and Static and has the seconds; wall
-and CPU seconds are of the whole row, options and heuristics included.
+process a row. `dp` has the seconds and starts from the best of Basic, Static and
+Elk-Dyn, if that is of the order class; wall and CPU seconds are of the whole row,
+options and heuristics included.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ from __future__ import annotations
 import multiprocessing
 import resource
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from elkhound.heuristics.schedule import Basic, Static
+from elkhound.experiments.methods import SCHEDULE, order_class, variant
 from elkhound.model import load_chip, schedule_problem
 from elkhound.model.chip import Chip
 from elkhound.model.errors import InfeasibleError
@@ -30,6 +33,7 @@ from elkhound.model.workloads import build_workload
 from elkhound.solvers.schedule.labels.dp import LabelDp
 
 WORKLOADS = ("llama-2-13b", "llama-2-70b", "gemma-2-27b", "opt-30b")
+HEURISTICS = ("basic", "static", "elk-dyn")
 CHIP = "ipu-pod4-hbm"
 SRAM = "1,1/2,3/8,3/10,1/4"
 HBM = "1,1/2,3/2,2"
@@ -41,12 +45,13 @@ HEADING = (
 
 @dataclass(frozen=True)
 class Case:
-    """A workload on the chip with scaled memories."""
+    """A workload on the chip with scaled memories, and an order class."""
 
     workload: str
     sram: Fraction
     hbm: Fraction
     bind: dict[str, int]
+    order: OrderClass
 
     def problem(self) -> ScheduleProblem:
         """Build it; every operator has all its options."""
@@ -59,15 +64,17 @@ def main(arguments: list[str]) -> None:
     seconds = float(given.pop("seconds", "60"))
     srams = [Fraction(x) for x in given.pop("sram", SRAM).split(",")]
     hbms = [Fraction(x) for x in given.pop("hbm", HBM).split(",")]
+    orders = [order_class(x) for x in given.pop("order", "identity").split(",")]
     bind = {"batch": 32, "seq": 2048} | {key: int(v) for key, v in given.items()}
     workloads = [a for a in arguments if "=" not in a] or list(WORKLOADS)
     print(as_row(HEADING))
     print(as_row(" | ".join(["---"] * (HEADING.count("|") + 1))))
     cases = [
-        Case(workload, sram, hbm, bind)
+        Case(workload, sram, hbm, bind, order)
         for workload in workloads
         for hbm in hbms
         for sram in srams
+        for order in orders
     ]
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, spawning, max_tasks_per_child=1) as pool:
@@ -99,9 +106,13 @@ def row(case: Case, seconds: float) -> str:
     except InfeasibleError:
         return f"{name} | no plan" + " | –" * 9
     limits: Limits[Schedule] = Limits(seconds=seconds, memory_bytes=2 << 30)
-    static = Static().solve(problem, limits)
-    start = warm_start(problem, limits)
-    result = LabelDp().solve(problem, replace(limits, warm_start=start))
+    basic, static, elk_dyn = (
+        variant(name, SCHEDULE).build().solve(problem, limits) for name in HEURISTICS
+    )
+    plans = (basic.plan, static.plan, elk_dyn.plan)
+    start = best_of(problem, plans, case.order)
+    method = LabelDp(case.order)
+    result = method.solve(problem, replace(limits, warm_start=start))
     plan, bound = result.objective, result.bound
     assert plan is not None
     assert bound is not None
@@ -122,15 +133,16 @@ def row(case: Case, seconds: float) -> str:
     return f"{name} | " + " | ".join(numbers)
 
 
-def warm_start(problem: ScheduleProblem, limits: Limits[Schedule]) -> Schedule | None:
-    """Return the best heuristic plan in identity order."""
+def best_of(
+    problem: ScheduleProblem, plans: Iterable[Schedule | None], order: OrderClass
+) -> Schedule | None:
+    """Return the plan of the order class with the least makespan."""
     best: tuple[int, Schedule] | None = None
-    for heuristic in (Basic(), Static()):
-        plan = heuristic.solve(problem, limits).plan
+    for plan in plans:
         if plan is None:
             continue
         verdict = judge(problem, plan)
-        if verdict.objective is None or not verdict.belongs_to(OrderClass.identity()):
+        if verdict.objective is None or not verdict.belongs_to(order):
             continue
         if best is None or verdict.objective < best[0]:
             best = verdict.objective, plan
