@@ -14,6 +14,7 @@ from elkhound.experiments.interrupts import interrupts_wait
 from elkhound.experiments.kinds import Kind, kind_of
 from elkhound.experiments.methods import AnyMethod, Role, Variant, variants
 from elkhound.experiments.outcome import Outcome, SourcedBound
+from elkhound.experiments.pinning import PinnedMethod, gated, require_pins
 from elkhound.experiments.proving import (
     is_proof,
     proved_by,
@@ -26,6 +27,7 @@ from elkhound.model.errors import BadInputError, ElkhoundError, InfeasibleError
 from elkhound.model.graph import Graph
 from elkhound.model.lifetimes import held_tensors
 from elkhound.model.limits import Limits, Progress
+from elkhound.model.pin import Pinned
 from elkhound.model.placement import Buffer
 from elkhound.model.result import Bound, BoundKind, OrderClass, Status, own_version
 from elkhound.model.schedule import ScheduleProblem
@@ -49,6 +51,8 @@ class Table:
         Every lower bound, with who proved it.
     outcomes : tuple of Outcome
         Plans, verdicts and scores behind the rows.
+    pins : Pinned or None
+        What every plan keeps; proofs and bounds of methods are about such plans.
     tile_cost : mapping or None
         What gave the cycles of tiles; None where that is not known.
     """
@@ -59,6 +63,7 @@ class Table:
     contradictions: tuple[str, ...]
     bounds: tuple[SourcedBound, ...]
     outcomes: tuple[Outcome, ...]
+    pins: Pinned | None = None
     tile_cost: Mapping[str, Any] | None = None
 
     @property
@@ -146,6 +151,7 @@ def compare(
     observer: Observer | None = None,
     prove: bool = False,
     thin_permille: int | None = None,
+    pins: Pinned | None = None,
     tile_cost: Mapping[str, Any] | None = None,
 ) -> Table:
     """Plan a problem with several methods and say how far each is from optimal.
@@ -175,6 +181,9 @@ def compare(
     thin_permille : int or None
         ε in permille: methods see options of a schedule problem thinned (`Thinned`);
         None for all options. Bounds and plans are of the whole problem either way.
+    pins : Pinned or None
+        Decisions that every plan keeps, made for this problem; a method that cannot
+        keep a gate is refused.
     tile_cost : mapping or None
         What gave the cycles of the problem's tiles, for the report.
 
@@ -195,10 +204,13 @@ def compare(
     if thin_permille is not None:
         require_schedule(problem, "--thin")
     kind.require_feasible(problem)
+    if pins is not None:
+        require_pins(chosen, pins, thin=thin_permille is not None, prove=prove)
     hears = observer or Silent()
     run = _Run(
         kind, problem, chip, graph, limits or Limits(), names, hears, thin_permille
     )
+    run.pins = pins
     run.tile_cost = tile_cost
     try:
         hears.started("bounds")
@@ -246,6 +258,7 @@ class _Run:
         self.names = names
         self.hears = hears
         self.thin_permille = thin_permille
+        self.pins: Pinned | None = None
         self.tile_cost: Mapping[str, Any] | None = None
         self.rule = kind.contention(problem)
         self.quick_bounds: tuple[SourcedBound, ...] = ()
@@ -286,15 +299,19 @@ class _Run:
         self.outcomes[variant.text] = outcome
 
     def _method(self, variant: Variant) -> AnyMethod:
-        """Build a method; one that plans gets thinned options where asked for."""
+        """Build a method; one that plans keeps pins and gets thinned options."""
         with interrupts_wait():
             method = variant.build()
-            if self.thin_permille is None or variant.entry.role is Role.BOUND:
+            if variant.entry.role is Role.BOUND:
                 return method
-            from elkhound.solvers.schedule.thinned import Thinned
+            if self.pins is not None:
+                method = gated(method, self.pins)
+            if self.thin_permille is not None:
+                from elkhound.solvers.schedule.thinned import Thinned
 
-            exact = variant.entry.role is Role.EXACT
-            return Thinned(method, self.thin_permille, exact=exact)
+                exact = variant.entry.role is Role.EXACT
+                method = Thinned(method, self.thin_permille, exact=exact)
+            return method if self.pins is None else PinnedMethod(method, self.pins)
 
     def _progress(self, variant: Variant) -> Progress:
         """Return what passes a method's news on, with the quick bounds it lacks."""
@@ -339,6 +356,8 @@ class _Run:
 
     def _judged(self, outcome: Outcome) -> Outcome:
         if outcome.plan is None:
+            if self.pins is not None and _is_infeasible(outcome):
+                return replace(outcome, note=f"proved: no plan keeps {self.pins.said}")
             return outcome
         judgement = self.kind.judge(self.problem, outcome.plan)
         return replace(outcome, judgement=judgement)
@@ -406,6 +425,7 @@ class _Run:
             contradictions(ended, same_rule),
             bounds,
             tuple(ended),
+            self.pins,
             self.tile_cost,
         )
 
@@ -463,6 +483,10 @@ class _Run:
             version=own_version(),
             reason=str(outcome.error),
         )
+
+
+def _is_infeasible(outcome: Outcome) -> bool:
+    return outcome.result is not None and outcome.result.status is Status.INFEASIBLE
 
 
 def _rule(bound: Bound) -> str | None:

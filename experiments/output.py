@@ -55,6 +55,8 @@ def summary(table: Table) -> dict[str, Any]:
         about["tile_cost"] = table.tile_cost
     about["chip"] = None if chip is None else chip.name
     about["clock_hz"] = None if chip is None else chip.clock_hz
+    if table.pins is not None:  # what methods proved is about plans that keep them
+        about["pinned"] = table.pins.said
     about["bounds"] = [
         {
             "source": source,
@@ -125,6 +127,8 @@ def _remarks(table: Table, run_dir: Path | None) -> Iterator[str]:
     for row in table.rows:
         if row.reason:
             yield f"{row.method}: {row.reason}"
+    if table.pins is not None:
+        yield f"pinned: {table.pins.said}; gaps and proofs are about such plans"
     if table.tile_cost is not None and table.tile_cost["name"] != DEFAULT_TILE_COST:
         yield f"cycles of tiles: {table.tile_cost['name']}"
     yield from _left_out(table)

@@ -14,7 +14,7 @@ from elkhound.experiments.source import ModelFlags
 
 _PLANNING = (
     "methods", "time_limit", "gap", "seed", "workers", "prove", "run_dir", "no_plots",
-    "contention", "max_outstanding", "thin", "tile_cost",
+    "contention", "max_outstanding", "thin", "pin", "tile_cost",
 )  # fmt: skip
 
 
@@ -29,6 +29,7 @@ _PLANNING = (
         "    --methods elk-dyn:allocator=knapsack-dp,cp-sat:order=identity --json",
         "  elkhound compare llama-2-70b --bind batch=64,seq=4096 --min-capacity",
         "  elkhound compare llama-2-13b --bind batch=32,seq=2048,layers=1 --thin 0.05",
+        "  elkhound compare problem.json --methods cp-sat,brute-force --pin pins.yaml",
         "  elkhound compare block.onnx --bind batch=4 --tile-cost measured.csv",
         "",
         "Exit status: 0 done, 2 bad input, 3 proved infeasible, 4 no plan in time,",
@@ -44,6 +45,7 @@ _PLANNING = (
 )
 @options.problem_flags
 @options.thin_flag
+@options.pin_flag
 @options.limit_flags
 @click.option(
     "--prove",
@@ -85,6 +87,7 @@ def command(context: click.Context, /, model: str, **values: Any) -> None:
         as_json=values["as_json"],
         prove=values["prove"],
         thin_permille=options.permille(values["thin"]),
+        pin=values["pin"],
     )
 
 

@@ -11,6 +11,7 @@ import click
 
 from elkhound.experiments.source import ModelFlags, Source
 from elkhound.model.limits import Limits
+from elkhound.model.pin import Pinned
 
 
 def run_comparison(
@@ -26,6 +27,7 @@ def run_comparison(
     output: Path | None = None,
     prove: bool = False,
     thin_permille: int | None = None,
+    pin: str | None = None,
 ) -> None:
     """Compare, keep everything in a run directory, print, and set the exit status.
 
@@ -43,6 +45,8 @@ def run_comparison(
         Whether every proof is tried again by another formulation.
     thin_permille : int or None
         How far options are thinned; None for all options.
+    pin : str or None
+        File of decisions that plans keep.
     """
     from elkhound.experiments.cli.progress import ProgressLine
     from elkhound.experiments.comparison import (
@@ -60,11 +64,13 @@ def run_comparison(
     if thin_permille is not None:
         require_schedule(source.problem, "--thin")
     kind.require_feasible(source.problem)
+    pins = read_pins(pin, source)
     keep = RunDir(run_dir or default_path(source.name))
     resolved = configuration | {
         "methods": list(names),
         "limits": asdict(limits),
         "thin_permille": thin_permille,
+        "pin": None if pins is None else pins.said,
     }
     keep.begin(source.problem, source.chip, resolved)
     interrupted = False
@@ -82,6 +88,7 @@ def run_comparison(
                 observer=progress,
                 prove=prove,
                 thin_permille=thin_permille,
+                pins=pins,
                 tile_cost=source.tile_cost,
             )
         except Interrupted as interrupt:
@@ -101,6 +108,17 @@ def run_comparison(
         click.echo("elkhound: interrupted; finished methods are kept", err=True)
         context.exit(130)
     context.exit(table.exit_status)
+
+
+def read_pins(path: str | None, source: Source) -> Pinned | None:
+    """Return what a pin file leaves of a schedule problem."""
+    from elkhound.experiments.comparison import require_schedule
+    from elkhound.model.io import load_pins
+
+    if path is None:
+        return None
+    require_schedule(source.problem, "--pin")
+    return load_pins(path).on(source.problem)
 
 
 def print_result(table: Any, run_dir: Path | None, as_json: bool) -> None:

@@ -367,6 +367,13 @@ thin_flag = click.option(
 )
 
 
+pin_flag = click.option(
+    "--pin",
+    metavar="FILE",
+    help="Keep given decisions: options, splits and gates of some operators (YAML).",
+)
+
+
 json_flag = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
 )

@@ -19,6 +19,7 @@ from elkhound.model.errors import BadInputError
         "  elkhound plan problem.json --method cp-sat --output plan.json",
         "  elkhound plan llama-2-13b --bind batch=32,seq=2048,layers=1 \\",
         "    --chip ipu-pod4-hbm --method static --output plan.json",
+        "  elkhound plan problem.json --method cp-sat --pin pins.yaml --output p.json",
     ),
 )
 @click.argument("model")
@@ -31,6 +32,7 @@ from elkhound.model.errors import BadInputError
 )
 @options.problem_flags
 @options.thin_flag
+@options.pin_flag
 @options.limit_flags
 @options.json_flag
 @click.pass_context
@@ -47,7 +49,7 @@ def command(
 
     The plan file holds its problem, so that `simulate` and `evaluate` need no other.
     """
-    from elkhound.experiments.cli.comparing import print_result
+    from elkhound.experiments.cli.comparing import print_result, read_pins
     from elkhound.experiments.cli.progress import ProgressLine
     from elkhound.experiments.comparison import compare
     from elkhound.experiments.kinds import kind_of
@@ -73,6 +75,7 @@ def command(
             limits=options.limits_of(values),
             observer=progress,
             thin_permille=options.permille(values["thin"]),
+            pins=read_pins(values["pin"], source),
             tile_cost=source.tile_cost,
         )
     outcome = table.outcomes[0]

@@ -14,6 +14,7 @@ from elkhound.model.io.fusion_workload_file import (
 from elkhound.model.io.graph_source import load_graph
 from elkhound.model.io.grid_file import GridFile, load_grid
 from elkhound.model.io.mapping_file import load_mapping, mapping_document
+from elkhound.model.io.pin_file import PinFile, load_pins
 from elkhound.model.io.placement_csv import (
     PlacementCsv,
     read_placement_csv,
@@ -46,6 +47,7 @@ __all__ = [
     "AllocationPlanFile",
     "Document",
     "GridFile",
+    "PinFile",
     "PlacementCsv",
     "PlanFile",
     "Problem",
@@ -61,6 +63,7 @@ __all__ = [
     "load_graph",
     "load_grid",
     "load_mapping",
+    "load_pins",
     "mapping_document",
     "problem_document",
     "problem_hash",

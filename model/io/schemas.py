@@ -10,6 +10,7 @@ from elkhound.model.io.fields import FileModel
 from elkhound.model.io.fusion_workload_file import FusionWorkloadModel
 from elkhound.model.io.grid_file import GridFileModel
 from elkhound.model.io.mapping_file import MappingModel
+from elkhound.model.io.pin_file import PinFileModel
 from elkhound.model.io.plan_models import AllocationPlanModel, SchedulePlanModel
 from elkhound.model.io.problem_models import (
     AllocationModel,
@@ -30,6 +31,7 @@ _MODELS: dict[str, type[FileModel]] = {
     "fusion-workload": FusionWorkloadModel,
     "mapping": MappingModel,
     "grid": GridFileModel,
+    "pin": PinFileModel,
 }
 
 

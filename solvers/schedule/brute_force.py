@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
+from types import MappingProxyType
 
 from elkhound.model.limits import Limits
 from elkhound.model.referee import judge
@@ -30,12 +31,21 @@ class BruteForce:
     ----------
     order : OrderClass
         Preload orders that are tried.
+    gates : mapping of int to int
+        Gates that are given, by operator index; the others are tried.
     """
 
     name = "brute-force"
 
-    def __init__(self, order: OrderClass = FREE) -> None:
+    def __init__(
+        self, order: OrderClass = FREE, gates: Mapping[int, int] = MappingProxyType({})
+    ) -> None:
         self.order = order
+        self.gates = gates
+
+    def with_gates(self, gates: Mapping[int, int]) -> BruteForce:
+        """Return the method on schedules with these gates, by operator index."""
+        return BruteForce(self.order, gates)
 
     def solve(
         self, problem: ScheduleProblem, limits: Limits[Schedule]
@@ -54,7 +64,7 @@ class BruteForce:
         )
         best = self._judged(problem, limits.warm_start)
         judged, complete = 0, True
-        for plan in plans(problem, self.order):
+        for plan in plans(problem, self.order, self.gates):
             spent = limits.deterministic_work
             if stopwatch.expired or (spent is not None and judged >= spent):
                 complete = False
@@ -82,16 +92,26 @@ class BruteForce:
     ) -> Incumbent | None:
         if plan is None:
             return None
+        if any(plan.gates[j] != gate for j, gate in self.gates.items()):
+            return None
         verdict = judge(problem, plan)
         if verdict.objective is None or not verdict.belongs_to(self.order):
             return None
         return Incumbent(plan, verdict.objective)
 
 
-def plans(problem: ScheduleProblem, order: OrderClass) -> Iterator[Schedule]:
-    """Yield every schedule of the class, feasible or not."""
+def plans(
+    problem: ScheduleProblem,
+    order: OrderClass,
+    given: Mapping[int, int] = MappingProxyType({}),
+) -> Iterator[Schedule]:
+    """Yield every schedule of the class with the gates given, feasible or not."""
     gates = [
-        tuple(range(j + 1)) if operator.streams else (None,)
+        (given[j],)
+        if j in given
+        else tuple(range(j + 1))
+        if operator.streams
+        else (None,)
         for j, operator in enumerate(problem.operators)
     ]
     options = [range(len(operator.options)) for operator in problem.operators]

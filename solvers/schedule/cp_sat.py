@@ -10,7 +10,7 @@ from pathlib import Path
 
 from elkhound.model.errors import BadInputError, ContradictionError
 from elkhound.model.limits import Limits
-from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
+from elkhound.model.result import Bound, BoundKind, Method, OrderClass, Result, Status
 from elkhound.model.schedule import Schedule, ScheduleProblem
 from elkhound.model.stopwatch import OutOfTime, Stopwatch
 from elkhound.solvers.backends import cp_sat
@@ -90,12 +90,12 @@ class CpSat:
                 limits,
                 start,
                 amounts.cycles_unit.size,
-                partial(self._bound, problem, amounts),
+                partial(self.bound, problem, amounts),
             ),
         )
         found = None
         if answer.solution:
-            found = _read(problem, reduced, amounts, model, answer)
+            found = read_plan(problem, reduced, amounts, model, answer)
         if answer.status is Status.INFEASIBLE and amounts.exact:
             # There is no misfit, and the start fits.
             raise ContradictionError(
@@ -110,9 +110,15 @@ class CpSat:
             unsolved,
             stopwatch,
             best,
-            self._bound(problem, amounts, answer.bound),
-            _with_size(answer.statistics, reduced),
+            self.bound(problem, amounts, answer.bound),
+            with_size(answer.statistics, reduced),
         )
+
+    def with_gates(self, gates: Mapping[int, int]) -> Method[ScheduleProblem, Schedule]:
+        """Return the method on schedules with these gates, by operator index."""
+        from elkhound.solvers.schedule.gated import GatedCpSat
+
+        return GatedCpSat(self.order, gates)
 
     def export(self, problem: ScheduleProblem, path: Path) -> Amounts:
         """Write the model and its hint as a CpModelProto; every operator must fit.
@@ -146,7 +152,7 @@ class CpSat:
         add_hint(model, plan, times)
         return model
 
-    def _bound(
+    def bound(
         self, problem: ScheduleProblem, amounts: Amounts, bound: float | None
     ) -> Bound | None:
         """Return the solver's bound in cycles; None if sizes were rounded up.
@@ -161,7 +167,7 @@ class CpSat:
         return Bound(value, BoundKind.PROOF, self.order, problem.contention)
 
 
-def _read(
+def read_plan(
     problem: ScheduleProblem,
     reduced: Reduced,
     amounts: Amounts,
@@ -186,8 +192,9 @@ def _read(
     return found
 
 
-def _with_size(
+def with_size(
     statistics: Mapping[str, int | float | str], reduced: Reduced
 ) -> dict[str, int | float | str]:
+    """Return statistics with the number of options that reduction left."""
     options = sum(len(kept) for kept in reduced.kept)
     return {**statistics, "options_after_reduction": options}

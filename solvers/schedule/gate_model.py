@@ -5,7 +5,7 @@ No time index, no cumulative, no permutation: a schedule is its gates and option
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from ortools.sat.python import cp_model
@@ -73,6 +73,16 @@ class GateModel:
         if first is None or i < first:
             return 0
         return 1 if i >= j else self.gate_literals[j, i]
+
+    def fix_gates(self, gates: Mapping[int, int]) -> None:
+        """g_j = gate: y_ji = [gate ≤ i]; no schedule where SRAM or K forbid it."""
+        for j, gate in gates.items():
+            for i in range(j):
+                wanted, issued = gate <= i, self.gate_literals.get((j, i))
+                if issued is not None:
+                    self.model.add(issued == int(wanted))
+                elif wanted:  # earlier than the earliest gate there can be
+                    self.model.add_bool_or([])
 
     def may_wait(self, i: int) -> list[int]:
         """Return every j > i whose preload may be outstanding during E_i."""

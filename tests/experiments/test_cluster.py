@@ -122,7 +122,7 @@ def test_the_verb_takes_a_cluster(
     monkeypatch.chdir(tmp_path)
     Path("grid.yaml").write_text(
         "grid: {model: gpt-3-6.7b, bind: {batch: 1, seq: 64, layers: 1},"
-        " chip: toy-64, spill: auto, methods: [basic, ideal]}"
+        " chip: ipu-pod4-hbm, spill: auto, methods: [basic, ideal]}"
     )
     ask = ["sweep", "grid.yaml", "--cluster", cluster.address, "--output", "run"]
     assert run(ask) == 0

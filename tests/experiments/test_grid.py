@@ -19,7 +19,7 @@ GRID = """\
 grid:
   model: [gpt-3-6.7b]
   bind: {batch: [1, 2], seq: 64, layers: 1}
-  chip: toy-64
+  chip: ipu-pod4-hbm
   spill: auto
   set: {hbm.bytes_per_second: [8.0e12, 16.0e12]}
   methods: [basic, "dp:order=identity"]
@@ -66,7 +66,9 @@ def test_points_are_the_product_with_methods_innermost(expand: Expand) -> None:
 
 
 def test_a_value_stands_for_a_list_of_one(expand: Expand) -> None:
-    listed = GRID.replace("toy-64", "[toy-64]").replace("seq: 64", "seq: [64]")
+    listed = GRID.replace("ipu-pod4-hbm", "[ipu-pod4-hbm]").replace(
+        "seq: 64", "seq: [64]"
+    )
     assert [p.key for p in expand(listed)] == [p.key for p in expand(GRID)]
 
 
@@ -81,7 +83,7 @@ def test_what_a_chip_file_leaves_out_follows_a_changed_field(
         " hbm: {bytes_per_second: 8000, latency_ns: 1, controllers: 1},"
         " compute: {mac_per_cycle: 64}}"
     )
-    text = GRID.replace("toy-64", str(tmp_path / "chip.yaml"))
+    text = GRID.replace("ipu-pod4-hbm", str(tmp_path / "chip.yaml"))
     text = text.replace("hbm.bytes_per_second", "links.bytes_per_second")
     for p in expand(text):
         assert p.subject.chip is not None
@@ -129,7 +131,8 @@ def test_problem_files_are_planned_without_a_chip(
             id="symbol",
         ),
         pytest.param(
-            "toy-64", "toy-65", 4, r"chip\[0\]: no chip is called 'toy-65'", id="chip"
+            "ipu-pod4-hbm", "ipu-pod5", 4, r"chip\[0\]: no chip is called 'ipu-pod5'",
+            id="chip",
         ),
         pytest.param(
             "hbm.bytes", "hbm.bites", 6, r"unknown key hbm.bites_per_second \(did you",
@@ -148,7 +151,7 @@ def test_problem_files_are_planned_without_a_chip(
             r"patterns: has no effect on workload gpt-3-6.7b", id="no-effect-on-model",
         ),
         pytest.param(
-            "[1, 2]", "[1, 1]", 1, r"gpt-3-6.7b auto 1 64 1 toy-64 .* is there twice",
+            "[1, 2]", "[1, 1]", 1, r"gpt-3-6.7b auto 1 64 1 ipu-pod4.* is there twice",
             id="twice",
         ),
         pytest.param(
@@ -176,7 +179,7 @@ def test_a_wrong_grid_is_refused_by_line(
 @pytest.mark.parametrize(
     ("extra", "key"),
     [
-        pytest.param("chip: toy-64", "chip", id="chip"),
+        pytest.param("chip: ipu-pod4-hbm", "chip", id="chip"),
         pytest.param("set: {sram_bytes: 99999}", "set", id="set"),
         pytest.param("bind: {batch: 1}", "bind", id="bind"),
         pytest.param("spill: auto", "spill", id="spill"),

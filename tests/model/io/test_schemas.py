@@ -18,6 +18,7 @@ def test_there_is_a_schema_of_every_file() -> None:
         "fusion-workload",
         "mapping",
         "grid",
+        "pin",
     ]
 
 
