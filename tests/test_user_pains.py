@@ -12,6 +12,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,114 @@ def write_matmul() -> None:
         [helper.make_tensor_value_info("y", half, [400, 320])],
     )
     onnx.save(helper.make_model(graph), "m.onnx")
+
+
+def write_model(path: str, nodes: list[onnx.NodeProto], **shapes: list[int]) -> None:
+    """A model of half precision; x is its input, w, where given, a weight."""
+    half = TensorProto.FLOAT16
+    graph = helper.make_graph(
+        nodes,
+        "model",
+        [helper.make_tensor_value_info("x", half, shapes["x"])],
+        [helper.make_tensor_value_info(nodes[-1].output[0], half, shapes["y"])],
+        [
+            TensorProto(name=name, dims=dims, data_type=half)
+            for name, dims in shapes.items()
+            if name not in "xy"
+        ],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my.domain", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+
+
+def test_p01_an_extent_of_zero_is_refused_by_its_place(say: Say) -> None:
+    conv = helper.make_node("Conv", ["x", "w"], ["y"], name="first")
+    write_model("m.onnx", [conv], x=[1, 4, 0, 8], w=[6, 4, 3, 3], y=[1, 6, 1, 6])
+    said = say("import", "m.onnx")
+    assert said.status == 2
+    assert "tensor x has extent 0 on axis 2, must be at least 1" in said.line
+
+
+def test_p02_batches_are_symbols_that_scale_the_products(say: Say) -> None:
+    convs = [
+        helper.make_node("Conv", [left, f"w{i}"], [right], pads=[1, 1, 1, 1])
+        for i, (left, right) in enumerate(pairwise(["x", "a", "b", "y"]))
+    ]
+    kernels = {f"w{i}": [4, 4, 3, 3] for i in range(3)}
+    write_model("m.onnx", convs, x=[1, 4, 8, 8], y=[1, 4, 8, 8], **kernels)
+    model = onnx.load("m.onnx")
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = "batch"
+    onnx.save(model, "m.onnx")
+    said = say("import", "m.onnx")
+    assert said.status == 2
+    assert "input x axis 0: batch" in said.line
+    one, eight = (
+        json.loads(say("import", "m.onnx", "--bind", f"batch={n}", "--json").out)
+        for n in (1, 8)
+    )
+    # three convolutions of 4 · 4 · 3 · 3 weights at 8 · 8 places
+    assert one["macs"] == 3 * 4 * 4 * 3 * 3 * 8 * 8
+    assert eight["macs"] == 8 * one["macs"]
+    assert one["weight_bytes"] == eight["weight_bytes"] == 3 * 4 * 4 * 3 * 3 * 2
+
+
+def test_p03_one_operator_too_large_leaves_the_others_reported(say: Say) -> None:
+    # op5 multiplies (400, 320) by (320, 320): 700 KiB where 616 KiB are usable; the
+    # others read and write 250 KiB each
+    names = ["x", *(f"h{i}" for i in range(9)), "y"]
+    nodes = [
+        helper.make_node(
+            "MatMul" if i == 5 else "Relu",
+            [left, "w"] if i == 5 else [left],
+            [right],
+            name=f"op{i}",
+        )
+        for i, (left, right) in enumerate(pairwise(names))
+    ]
+    write_model("m.onnx", nodes, x=[400, 320], w=[320, 320], y=[400, 320])
+    write_chip(616 * KIB)
+    said = say("compare", "m.onnx", "--chip", "one.yaml")
+    assert said.status == 3
+    assert "9 of 10 operators fit, short are op5 by 84 KiB" in said.line
+    listed = json.loads(say("import", "m.onnx", "--json").out)["operators"]
+    assert len(listed) == 10
+
+
+def test_p18_contrib_operators_have_shapes_of_their_own(say: Say) -> None:
+    # MatMulNBits: 4 bits in blocks of 32; N and K stand in attributes alone
+    product = helper.make_node(
+        "MatMulNBits",
+        ["x", "w", "s"],
+        ["y"],
+        domain="com.microsoft",
+        N=16,
+        K=64,
+        bits=4,
+        block_size=32,
+    )
+    write_model("m.onnx", [product], x=[5, 64], w=[16, 2, 16], s=[32], y=[5, 16])
+    read = json.loads(say("import", "m.onnx", "--json").out)
+    assert read["macs"] == 5 * 16 * 64
+    assert read["weight_bytes"] == 16 * 64 // 2 + 16 * 2 * 2
+    assert read["unsupported"] == []
+
+
+def test_p20_an_unknown_operator_is_loud(say: Say) -> None:
+    foo = helper.make_node("Foo", ["x"], ["f"], domain="my.domain", name="foo")
+    relu = helper.make_node("Relu", ["f"], ["y"])
+    write_model("m.onnx", [foo, relu], x=[3, 4], y=[3, 4])
+    said = say("import", "m.onnx")
+    assert said.status == 2
+    assert "my.domain::Foo (node foo" in said.line
+    Path("foo.yaml").write_text("operators:\n  my.domain::Foo: {passes: [unary]}\n")
+    flags = ("import", "m.onnx", "--unknown", "foo.yaml")
+    read = json.loads(say(*flags, "--json").out)
+    assert read["unsupported"] == ["my.domain::Foo"]
+    loud = [warning for warning in read["warnings"] if "my.domain::Foo" in warning]
+    assert len(loud) == 1
+    assert say(*flags, "--strict").status == 2
+    assert say("import", "m.onnx", "--unknown", "").status == 2
 
 
 def test_p09_what_does_not_fit_says_need_have_and_the_least_that_works(

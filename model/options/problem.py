@@ -16,6 +16,8 @@ from elkhound.model.schedule import (
 from elkhound.model.tile_cost import TileCost
 from elkhound.model.units import ceil_div, in_kib
 
+MOST_LISTED = 8  # operators in one message
+
 
 def schedule_problem(
     graph: Graph,
@@ -100,7 +102,8 @@ def _require_room(
     raise InfeasibleError(
         f"the smallest option needs {needed} bytes per core, {resident[worst]} of "
         f"them activations held for later operators; "
-        f"{available}{in_kib(available)} are usable",
+        f"{available}{in_kib(available)} are usable; "
+        f"{_shortages(graph, least, available)}",
         code="sram-too-small",
         where=f"operator {graph.operators[worst].name}",
         hint=f"the smallest usable SRAM that works is {needed} bytes, "
@@ -108,4 +111,19 @@ def _require_room(
         needed_bytes=needed,
         available_bytes=available,
         smallest_capacity_bytes=needed,
+    )
+
+
+def _shortages(graph: Graph, least: list[int], available: int) -> str:
+    """Return how many operators fit, and the shortage of each that does not."""
+    short = {
+        operator.name: needed - available
+        for operator, needed in zip(graph.operators, least, strict=True)
+        if needed > available
+    }
+    listed = [f"{name} by {ceil_div(size, 1024)} KiB" for name, size in short.items()]
+    more = f" and {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED else ""
+    return (
+        f"{len(least) - len(short)} of {len(least)} operators fit, short are "
+        f"{', '.join(listed[:MOST_LISTED])}{more}"
     )

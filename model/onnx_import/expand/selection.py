@@ -29,23 +29,21 @@ def suppression(do: Expansion) -> None:
     )
     rows = batch * classes * taken
     _note(do, rows)
-    do.declare(do.output(0), Value(DTYPES["int64"], (rows, 3)))
-    overlaps = do.fresh("overlaps")
-    do.declare(overlaps, Value(do.value(boxes).dtype, (batch, classes, taken, count)))
-    spread = OutputCost(
-        (batch, classes, taken, count),
-        do.value(boxes).dtype.name,
-        (Pass.ELEMENTWISE,) * 6,  # minima, maxima, areas, their quotient
+    index = DTYPES["int64"]
+    ends = [do.constant(n, [v]) for n, v in (("from", 0), ("to", taken), ("axis", 2))]
+    best = do.emit("Slice", [order, *ends], "best")
+    shape = (batch, classes, taken)
+    kept = do.fresh("kept")
+    do.declare(kept, Value(index, shape))
+    compared = OutputCost(
+        shape,
+        index.name,
+        (Pass.REDUCE, Pass.REDUCE),  # intersection and union with every box
+        equation="bck,bnf->bck",
     )
-    do.emit(
-        "elkhound::User",
-        [boxes, order],
-        "overlaps",
-        {"costs": [spread]},
-        outputs=[overlaps],
-    )
-    kept = OutputCost((rows, 3), "int64", (Pass.REDUCE,))
-    do.emit("elkhound::User", [overlaps], "", {"costs": [kept]}, outputs=[do.output(0)])
+    attributes = {"costs": [compared]}
+    do.emit("elkhound::User", [best, boxes], "kept", attributes, outputs=[kept])
+    _written(do, 0, [kept], (rows, 3), index.name, (Pass.GATHER,))
 
 
 def non_zero(do: Expansion) -> None:

@@ -249,8 +249,9 @@ def test_boxes_are_planned_at_the_most_that_may_stay(files: Any) -> None:
         constants={"m": np.array([10])},
     )
     assert report.graph.tensor["i"].shape == (30, 3)
-    overlaps = next(o for o in report.graph.operators if o.name == "i.overlaps")
-    assert overlaps.einsum.sizes == {"d1": 3, "d2": 10, "d3": 100}
+    kept = next(o for o in report.graph.operators if o.name == "i.kept")
+    assert kept.einsum.sizes == {"b": 1, "c": 3, "k": 10, "n": 100, "f": 4}
+    assert kept.einsum.passes == (Pass.REDUCE, Pass.REDUCE)
     assert any("planned with 30, the most" in w for w in report.warnings)
 
 

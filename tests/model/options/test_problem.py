@@ -92,7 +92,8 @@ def test_too_little_sram_names_operator_need_have_and_the_least_that_works() -> 
     with pytest.raises(
         InfeasibleError,
         match=r"operator first: the smallest option needs 150 bytes per core, 50 of "
-        r"them activations held for later operators; 149 are usable \(the smallest "
+        r"them activations held for later operators; 149 are usable; 0 of 3 operators "
+        r"fit, short are first by 1 KiB, second by 1 KiB, sum by 1 KiB \(the smallest "
         r"usable SRAM that works is 150 bytes, 1 KiB per core\)",
     ) as caught:
         schedule_problem(graph, chip)
