@@ -51,13 +51,7 @@ class CsvTable:
         where = f"{self.path}:1"
         legal = [*required, *optional]
         for column in self._header:
-            if column not in legal:
-                raise BadInputError(
-                    f"unknown column {show(column)}",
-                    code="bad-file",
-                    where=where,
-                    hint=nearest(column, legal),
-                )
+            require_one_of(where, "column", column, legal)
             if self._header.count(column) > 1:
                 refuse(where, f"column {column} stands twice")
         for column in required:
@@ -75,6 +69,17 @@ def whole_number(where: str, column: str, cell: str, least: int = 0) -> int:
     if not least <= int(cell) <= LARGEST:
         refuse(where, f"{column} is {cell}, {legal}")
     return int(cell)
+
+
+def require_one_of(where: str, what: str, cell: str, legal: Sequence[str]) -> None:
+    """Refuse a word that is none of the legal ones, with the nearest of them."""
+    if cell not in legal:
+        raise BadInputError(
+            f"unknown {what} {show(cell)}",
+            code="bad-file",
+            where=where,
+            hint=nearest(cell, list(legal)),
+        )
 
 
 def refuse(where: str, message: str) -> NoReturn:

@@ -175,18 +175,16 @@ def _best_place(ordered: Floats, rows: Floats, least: int) -> tuple[int, float]:
 
 
 def _errors_of_cuts(rows: Floats, places: Integers) -> Floats:
-    """Return the summed least-squares errors of both sides of every cut."""
-    starts = np.concatenate([[0], places])
-    pieces = [
-        _sums(rows[a:b]) for a, b in zip(starts, [*places, len(rows)], strict=True)
-    ]
-    squares = np.array([square for square, _, _ in pieces]).cumsum(axis=0)
-    sides = np.array([side for _, side, _ in pieces]).cumsum(axis=0)
-    counts = np.array([count for _, _, count in pieces]).cumsum()
-    left = _error(squares[:-1], sides[:-1], counts[:-1])
-    right = _error(
-        squares[-1] - squares[:-1], sides[-1] - sides[:-1], counts[-1] - counts[:-1]
-    )
+    """Return the summed least-squares errors of both sides of every cut.
+
+    Each side adds up its own pieces: a difference to the sum of all would lose the
+    small rows beside the large.
+    """
+    starts, ends = [0, *places], [*places, len(rows)]
+    pieces = [_sums(rows[a:b]) for a, b in zip(starts, ends, strict=True)]
+    sums = [np.array(column) for column in zip(*pieces, strict=True)]
+    left = _error(*(column.cumsum(axis=0)[:-1] for column in sums))
+    right = _error(*(column[::-1].cumsum(axis=0)[-2::-1] for column in sums))
     return left + right
 
 

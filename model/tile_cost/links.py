@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from elkhound.model.chip import Chip, Links, Mesh2D
-from elkhound.model.errors import BadInputError, nearest
-from elkhound.model.io.csv_table import CsvTable, refuse, whole_number
-from elkhound.model.io.document import show
+from elkhound.model.errors import BadInputError
+from elkhound.model.io.csv_table import CsvTable, refuse, require_one_of, whole_number
 from elkhound.model.tile_cost.least_squares import Floats, non_negative_least_squares
 from elkhound.model.tile_cost.tile import Integers
 
@@ -108,17 +107,10 @@ def read_transfers(path: str | Path) -> dict[Link, Transfers]:
     """
     found: dict[Link, list[tuple[int, int]]] = {}
     for where, cells in CsvTable(path, _COLUMNS, ()):
-        name = cells["link"]
-        if name not in list(Link):
-            raise BadInputError(
-                f"unknown link {show(name)}",
-                code="bad-file",
-                where=where,
-                hint=nearest(name, list(Link)),
-            )
+        require_one_of(where, "link", cells["link"], list(Link))
         size = whole_number(where, "bytes", cells["bytes"], least=1)
         cycles = whole_number(where, "cycles", cells["cycles"], least=1)
-        found.setdefault(Link(name), []).append((size, cycles))
+        found.setdefault(Link(cells["link"]), []).append((size, cycles))
     if not found:
         refuse(f"{path}:1", "no measured transfer")
     for link, pairs in found.items():

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elkhound.model.errors import BadInputError, nearest
-from elkhound.model.io.csv_table import CsvTable, refuse, whole_number
+from elkhound.model.io.csv_table import CsvTable, refuse, require_one_of, whole_number
 from elkhound.model.io.document import show
 from elkhound.model.io.text import write_text
 from elkhound.model.tile_cost.fitted import Tiles
@@ -34,7 +33,8 @@ def read_tiles(path: str | Path) -> dict[TileKind, Tiles]:
     measured: dict[TileKind, dict[tuple[int, ...], list[int]]] = {}
     table = CsvTable(path, _REQUIRED, _NAMES)
     for where, cells in table:
-        kind = _kind(where, cells["kind"])
+        require_one_of(where, "kind", cells["kind"], list(TileKind))
+        kind = TileKind(cells["kind"])
         extents = _extents(where, kind, cells)
         cycles = whole_number(where, "cycles", cells["cycles"], least=1)
         measured.setdefault(kind, {}).setdefault(extents, []).append(cycles)
@@ -56,17 +56,6 @@ def write_tiles(path: str | Path, samples: Iterable[Tiles]) -> None:
             row = dict(zip(names, extents, strict=True))
             writer.writerow({"kind": tiles.kind, "cycles": cycles, **row})
     write_text(path, text.getvalue())
-
-
-def _kind(where: str, cell: str) -> TileKind:
-    if cell not in list(TileKind):
-        raise BadInputError(
-            f"unknown kind {show(cell)}",
-            code="bad-file",
-            where=where,
-            hint=nearest(cell, list(TileKind)),
-        )
-    return TileKind(cell)
 
 
 def _extents(where: str, kind: TileKind, cells: dict[str, str]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from elkhound.model.errors import BadInputError
 from elkhound.model.tile_cost import (
+    DIMENSIONS,
     Device,
     MeasuredCost,
     TileKind,
@@ -178,3 +179,26 @@ def test_tiles_are_found_where_they_are(
     wanted = tuple(array(*column) for column in zip(*asked, strict=True))
     expected = [known.index(tile) if tile in known else -1 for tile in asked]
     assert rows_of(tiles, wanted).tolist() == expected
+
+
+@given(
+    st.sampled_from(list(TileKind)),
+    st.sampled_from([5, 10**6, 10**15]),
+    st.sampled_from([2, 10**4, 10**15]),
+    st.integers(0, 2**32 - 1),
+)
+@settings(derandomize=True, deadline=None, max_examples=40)
+@pytest.mark.filterwarnings("error")
+def test_whatever_was_measured_every_tile_takes_at_least_a_cycle(
+    kind: TileKind, largest: int, slowest: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+
+    def drawn(count: int, most: int) -> Integers:
+        values: Integers = np.exp(rng.uniform(0, np.log(most), count)).astype(np.int64)
+        return values
+
+    extents = tuple(drawn(60, largest) for _ in DIMENSIONS[kind])
+    cost = measured_cost("t.csv", {kind: Tiles(kind, extents, drawn(60, slowest))})
+    asked = tuple(drawn(200, 10 * largest) for _ in DIMENSIONS[kind])
+    assert (cost.tile_cycles(kind, asked) >= 1).all()
