@@ -11,9 +11,13 @@ one is late or says what it cannot know.
 
 from __future__ import annotations
 
-import random
 import sys
+from pathlib import Path
 from time import perf_counter
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from oracles.market_split import market_split
 
 from elkhound.experiments.methods import SCHEDULE, variant
 from elkhound.model.instances import random_schedule
@@ -80,20 +84,9 @@ def schedule_row(name: str, seconds: float) -> bool:
 
 def market_row(backend: str) -> bool:
     """Print a row; return whether the backend was in time and kept bound and value."""
-    draw = random.Random(4)
-    model = pulp.Model("market")
-    x = [model.binary(f"x{i}") for i in range(26)]
-    slacks = []
-    for r in range(4):
-        weights = [draw.randint(0, 99) for _ in x]
-        over, under = (model.integer(f"{k}{r}", 0, 3000) for k in ("over", "under"))
-        terms = [*zip(weights, x, strict=True), (1, under), (-1, over)]
-        model.equal(terms, sum(weights) // 2)
-        slacks += [(1, over), (1, under)]
-    model.minimise(slacks)
     limits: Limits[None] = Limits(seconds=MARKET_SECONDS, workers=1)
     begin = perf_counter()
-    answer = pulp.run(model, limits, backend)
+    answer = pulp.run(market_split(4), limits, backend)
     wall = perf_counter() - begin
     print(
         f"| {backend} | {MARKET_SECONDS:g} | {wall:.1f} | {answer.status} | "

@@ -9,7 +9,6 @@ tests/model/test_coverage.py and, for fusion, tests/model/fusion/test_legality.p
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -20,6 +19,7 @@ import onnx
 import pytest
 from fakes.said import Said
 from onnx import TensorProto, helper
+from oracles.market_split import market_split
 
 from elkhound.experiments import compare
 from elkhound.experiments.cli.main import run
@@ -546,19 +546,8 @@ def test_p15_reserved_bytes_of_the_chip_are_not_usable(say: Say) -> None:
 
 @pytest.mark.parametrize("backend", list(pulp.versions()))
 def test_p21_a_market_split_cut_off_is_feasible_with_a_gap(backend: str) -> None:
-    draw = random.Random(4)
-    model = pulp.Model("market")
-    x = [model.binary(f"x{i}") for i in range(26)]
-    slacks = []
-    for r in range(4):
-        weights = [draw.randint(0, 99) for _ in x]
-        over, under = (model.integer(f"{k}{r}", 0, 3000) for k in ("over", "under"))
-        terms = [*zip(weights, x, strict=True), (1, under), (-1, over)]
-        model.equal(terms, sum(weights) // 2)
-        slacks += [(1, over), (1, under)]
-    model.minimise(slacks)
     limits: Limits[None] = Limits(seconds=3, workers=1)
-    answer = pulp.run(model, limits, backend)
+    answer = pulp.run(market_split(4), limits, backend)
     assert answer.status is Status.FEASIBLE
     assert answer.objective is not None
     assert answer.bound is not None
