@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LISTED = 24  # rows of a front that are printed
+LEAST = 9  # columns that names and splits get on a narrow console
+WIDE = 130  # columns below which cells take several lines, and fewer are shown
 
 
 def print_summary(console: Console, document: dict[str, Any]) -> None:
@@ -85,21 +87,17 @@ def _print_plans(
     shown = _evenly(plans)
     left_out = f", {len(shown)} of {len(plans)}" if len(shown) < len(plans) else ""
     clock_hz = document["clock_hz"]
+    wide = console.width >= WIDE
     rows = [
         (
             str(plan["execute_plan"]),
             _by_name(plan["splits"]),
-            "; ".join(
-                f"{name} {_by_name(factors)}"
-                for name, factors in plan["rotations"].items()
-            )
-            or "–",
+            *([_rotations(plan)] if wide else []),
             f"{plan['use']:.1%}",
             f"{plan['padding']:.3f}",
             _kib(plan["execute_bytes"]),
             cycles(plan["cycles_after_distribute"], clock_hz),
-            str(plan["exchange_cycles"]),
-            str(len(plan["preload_states"])),
+            *([str(plan["exchange_cycles"])] if wide else []),
             _span([_kib(s["preload_bytes"]) for s in plan["preload_states"]]),
             _span([str(s["distribute_cycles"]) for s in plan["preload_states"]]),
         )
@@ -108,19 +106,23 @@ def _print_plans(
     _print(
         console,
         f"execute front{left_out}; time without distribution",
-        ("plan", "splits", "rotations"),
+        ("plan", "splits", *(["rotations"] if wide else [])),
         (
             "cores",
             "padding",
             "execute KiB",
             "time",
-            "exchange",
-            "states",
+            *(["exchange"] if wide else []),
             "preload KiB",
             "distribute",
         ),
         rows,
     )
+
+
+def _rotations(plan: dict[str, Any]) -> str:
+    rotations = plan["rotations"].items()
+    return "; ".join(f"{name} {_by_name(cut)}" for name, cut in rotations) or "–"
 
 
 def _print_states(
@@ -198,12 +200,26 @@ def _print(
     from rich.text import Text
 
     grid = Table(
-        title=Text(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False
+        title=Text(title),
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
     )
-    for heading in words:
-        grid.add_column(heading, overflow="fold")
-    for heading in numbers:
+    fit = tuple if console.width >= WIDE else _several_lines
+    for place, heading in enumerate(words):
+        longest = max(len(row[place]) for row in rows)
+        grid.add_column(heading, overflow="fold", min_width=min(longest, LEAST))
+    for heading in fit(numbers):
         grid.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        grid.add_row(*map(Text, row))
+        grid.add_row(*map(Text, (*row[: len(words)], *fit(row[len(words) :]))))
     console.print(grid)
+
+
+def _several_lines(cells: Sequence[str]) -> tuple[str, ...]:
+    """Break numbers and headings where they may be, for a narrow console."""
+    broken = (cell.replace(" … ", "\n… ").replace(" = ", "\n") for cell in cells)
+    return tuple(
+        cell if cell[:1].isdigit() else cell.replace(" ", "\n") for cell in broken
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,10 @@ import onnx
 import pytest
 from fakes.said import Said
 from onnx import TensorProto, helper
+from rich.console import Console
 
 from elkhound.experiments.fronts import padding_of, thinned
+from elkhound.experiments.fronts_table import print_operator
 from elkhound.model.io import load_chip
 from elkhound.model.options import four_field_front, operator_options
 from elkhound.model.schedule import OptionPayload
@@ -194,3 +197,16 @@ def test_padding_counts_every_dimension() -> None:
         (("m", 2), ("n", 3)), (), 6, 1, 0, 0, 0, 0, (("m", 7), ("n", 10))
     )
     assert padding_of(payload) == 96 / 70
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_tables_fit_the_console_with_every_number(say: Say, width: int) -> None:
+    document = ask(say, "--op", "layer0.gate", "--no-plots")
+    console = Console(width=width, record=True, file=io.StringIO())
+    print_operator(console, document, None)
+    printed = console.export_text()
+    first, last = document["execute_front"][0], document["execute_front"][-1]
+    for plan in (first, last):
+        assert str(plan["cycles_after_distribute"]) in printed
+        assert str(plan["preload_states"][0]["distribute_cycles"]) in printed
+    assert "distribute" in printed
