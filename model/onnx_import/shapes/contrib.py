@@ -8,11 +8,9 @@ from elkhound.model.onnx_import.shapes import standard
 from elkhound.model.onnx_import.shapes.standard import Rule
 
 RULES: Mapping[str, Rule] = {
-    "SimplifiedLayerNormalization": standard.normalised,
     "com.microsoft::BiasGelu": standard.first_only,
     "com.microsoft::FastGelu": standard.first_only,
     "com.microsoft::Gelu": standard.first_only,
     "com.microsoft::QuickGelu": standard.first_only,
     "com.microsoft::RotaryEmbedding": standard.first_only,
-    "com.microsoft::SimplifiedLayerNormalization": standard.normalised,
 }

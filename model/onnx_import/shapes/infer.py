@@ -15,7 +15,13 @@ from elkhound.model.onnx_import.operators import (
     VIEWS,
 )
 from elkhound.model.onnx_import.reader import dtype_of
-from elkhound.model.onnx_import.shapes import contrib, internal, moves, standard
+from elkhound.model.onnx_import.shapes import (
+    contrib,
+    internal,
+    moves,
+    rowwise,
+    standard,
+)
 from elkhound.model.onnx_import.shapes.standard import Rule, Shape, UnknownError
 from elkhound.model.onnx_import.source import Declared, Node, Source, Value
 from elkhound.model.onnx_import.symbols import symbol_name
@@ -72,12 +78,10 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(ELEMENTWISE, standard.broadcast),
     **dict.fromkeys(REDUCTIONS, standard.reduce),
     **dict.fromkeys(("Identity", "Dropout"), standard.same),
-    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), standard.rows),
-    **dict.fromkeys(("LRN", "ReverseSequence"), standard.first_only),
-    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), standard.scaled),
     **moves.RULES,
     **internal.RULES,
     **standard.RULES,
+    **rowwise.RULES,
     **contrib.RULES,
 }
 
