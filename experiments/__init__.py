@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from elkhound.experiments.comparison import Interrupted, Table, compare
-    from elkhound.experiments.grid_points import grid_points
+    from elkhound.experiments.grid import grid_points
     from elkhound.experiments.points import Point, PointLimits, point, subject
     from elkhound.experiments.records import Record
     from elkhound.experiments.row_table import RowTable, read_rows
@@ -46,7 +46,7 @@ _HOMES = {
     "Swept": "sweeping",
     "Table": "comparison",
     "compare": "comparison",
-    "grid_points": "grid_points",
+    "grid_points": "grid",
     "point": "points",
     "read_rows": "row_table",
     "subject": "points",

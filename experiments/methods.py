@@ -48,6 +48,20 @@ class Entry:
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+class Methods(dict[str, Entry]):
+    """The built-in methods of a kind of problem; other packages may bring more.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of problem: the end of the entry points' group.
+    """
+
+    def __init__(self, kind: str, entries: Mapping[str, Entry]) -> None:
+        super().__init__(entries)
+        self.kind = kind
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """A method as the user named it, ready to be built.
@@ -60,11 +74,14 @@ class Variant:
         The method.
     settings : mapping of str to str
         Every setting of the method, defaults filled in.
+    origin : str
+        Package and version of a method that is not Elkhound's own; else empty.
     """
 
     text: str
     entry: Entry
     settings: Settings
+    origin: str = ""
 
     @property
     def order(self) -> OrderClass | None:
@@ -159,50 +176,58 @@ _WINDOW = f"window:{_NUMBER}"
 _BACKENDS = ("highs", "cbc")
 _ALLOCATORS = ("delta", "delta-hull-fill", "knapsack-dp")
 
-SCHEDULE: dict[str, Entry] = {
-    "basic": Entry(Role.HEURISTIC, "preload one operator ahead", _basic),
-    "static": Entry(
-        Role.HEURISTIC, "one split of SRAM for the whole model, the best kept", _static
-    ),
-    "elk-dyn": Entry(
-        Role.HEURISTIC,
-        "inductive scheduling with an allocator at each step, identity order",
-        _elk_dyn,
-        {"allocator": _ALLOCATORS, "order": ("identity", "permuted")},
-    ),
-    "elk-full": Entry(
-        Role.HEURISTIC,
-        "elk-dyn in every promising preload order of a layer, the best kept",
-        _elk_full,
-        {"allocator": _ALLOCATORS},
-    ),
-    "ideal": Entry(
-        Role.BOUND,
-        "separate links and memories for preload and execution: a lower bound",
-        _ideal,
-    ),
-    "brute-force": Entry(
-        Role.EXACT, "every plan through the referee", _brute_force, {"order": _ORDERS}
-    ),
-    "cp-sat": Entry(
-        Role.EXACT,
-        "gate model on OR-Tools CP-SAT",
-        _cp_sat,
-        {"order": (*_ORDERS, _WINDOW)},
-    ),
-    "dp": Entry(
-        Role.EXACT,
-        "label-setting dynamic programme, certifies whole models",
-        _dp,
-        {"order": ("identity", "free", _WINDOW)},
-    ),
-    "milp": Entry(
-        Role.EXACT,
-        "phase model through PuLP",
-        _milp,
-        {"order": _ORDERS, "backend": _BACKENDS},
-    ),
-}
+SCHEDULE = Methods(
+    "schedule",
+    {
+        "basic": Entry(Role.HEURISTIC, "preload one operator ahead", _basic),
+        "static": Entry(
+            Role.HEURISTIC,
+            "one split of SRAM for the whole model, the best kept",
+            _static,
+        ),
+        "elk-dyn": Entry(
+            Role.HEURISTIC,
+            "inductive scheduling with an allocator at each step, identity order",
+            _elk_dyn,
+            {"allocator": _ALLOCATORS, "order": ("identity", "permuted")},
+        ),
+        "elk-full": Entry(
+            Role.HEURISTIC,
+            "elk-dyn in every promising preload order of a layer, the best kept",
+            _elk_full,
+            {"allocator": _ALLOCATORS},
+        ),
+        "ideal": Entry(
+            Role.BOUND,
+            "separate links and memories for preload and execution: a lower bound",
+            _ideal,
+        ),
+        "brute-force": Entry(
+            Role.EXACT,
+            "every plan through the referee",
+            _brute_force,
+            {"order": _ORDERS},
+        ),
+        "cp-sat": Entry(
+            Role.EXACT,
+            "gate model on OR-Tools CP-SAT",
+            _cp_sat,
+            {"order": (*_ORDERS, _WINDOW)},
+        ),
+        "dp": Entry(
+            Role.EXACT,
+            "label-setting dynamic programme, certifies whole models",
+            _dp,
+            {"order": ("identity", "free", _WINDOW)},
+        ),
+        "milp": Entry(
+            Role.EXACT,
+            "phase model through PuLP",
+            _milp,
+            {"order": _ORDERS, "backend": _BACKENDS},
+        ),
+    },
+)
 
 
 def _delta(settings: Settings) -> AnyMethod:
@@ -241,31 +266,34 @@ def _allocation_brute_force(settings: Settings) -> AnyMethod:
     return BruteForce()
 
 
-ALLOCATION: dict[str, Entry] = {
-    "delta": Entry(
-        Role.HEURISTIC, "shrink the operator with the best space per time", _delta
-    ),
-    "delta-hull-fill": Entry(
-        Role.HEURISTIC,
-        "Δ over the convex hull, then spend what is left",
-        _delta_hull_fill,
-    ),
-    "knapsack-dp": Entry(
-        Role.EXACT, "dynamic programme over Pareto labels", _knapsack_dp
-    ),
-    "cp-sat": Entry(
-        Role.EXACT, "multiple-choice knapsack on CP-SAT", _allocation_cp_sat
-    ),
-    "milp": Entry(
-        Role.EXACT,
-        "multiple-choice knapsack through PuLP",
-        _allocation_milp,
-        {"backend": _BACKENDS},
-    ),
-    "brute-force": Entry(
-        Role.EXACT, "every choice through the referee", _allocation_brute_force
-    ),
-}
+ALLOCATION = Methods(
+    "allocation",
+    {
+        "delta": Entry(
+            Role.HEURISTIC, "shrink the operator with the best space per time", _delta
+        ),
+        "delta-hull-fill": Entry(
+            Role.HEURISTIC,
+            "Δ over the convex hull, then spend what is left",
+            _delta_hull_fill,
+        ),
+        "knapsack-dp": Entry(
+            Role.EXACT, "dynamic programme over Pareto labels", _knapsack_dp
+        ),
+        "cp-sat": Entry(
+            Role.EXACT, "multiple-choice knapsack on CP-SAT", _allocation_cp_sat
+        ),
+        "milp": Entry(
+            Role.EXACT,
+            "multiple-choice knapsack through PuLP",
+            _allocation_milp,
+            {"backend": _BACKENDS},
+        ),
+        "brute-force": Entry(
+            Role.EXACT, "every choice through the referee", _allocation_brute_force
+        ),
+    },
+)
 
 
 def _best_fit(settings: Settings) -> AnyMethod:
@@ -294,26 +322,29 @@ def _search(settings: Settings) -> AnyMethod:
 
 _FIT_ORDERS = ("best", "size", "area", "start", "duration")
 
-PLACEMENT: dict[str, Entry] = {
-    "best-fit": Entry(
-        Role.HEURISTIC,
-        "each buffer into the smallest gap that holds it",
-        _best_fit,
-        {"order": _FIT_ORDERS},
-    ),
-    "first-fit": Entry(
-        Role.HEURISTIC,
-        "each buffer into the lowest gap that holds it",
-        _first_fit,
-        {"order": _FIT_ORDERS},
-    ),
-    "cp-sat": Entry(
-        Role.EXACT, "rectangles that must not overlap on CP-SAT", _placement_cp_sat
-    ),
-    "search": Entry(
-        Role.EXACT, "place the lowest buffer or delay it, with restarts", _search
-    ),
-}
+PLACEMENT = Methods(
+    "placement",
+    {
+        "best-fit": Entry(
+            Role.HEURISTIC,
+            "each buffer into the smallest gap that holds it",
+            _best_fit,
+            {"order": _FIT_ORDERS},
+        ),
+        "first-fit": Entry(
+            Role.HEURISTIC,
+            "each buffer into the lowest gap that holds it",
+            _first_fit,
+            {"order": _FIT_ORDERS},
+        ),
+        "cp-sat": Entry(
+            Role.EXACT, "rectangles that must not overlap on CP-SAT", _placement_cp_sat
+        ),
+        "search": Entry(
+            Role.EXACT, "place the lowest buffer or delay it, with restarts", _search
+        ),
+    },
+)
 
 SCHEDULE_DEFAULTS = (
     "basic",
@@ -352,17 +383,33 @@ def split_names(text: str) -> tuple[str, ...]:
 def variant(text: str, registry: Mapping[str, Entry]) -> Variant:
     """Return the method that `text` names, with every setting checked."""
     name, _, tail = text.partition(":")
-    if name not in registry:
-        raise BadInputError(
-            f"unknown method {name!r}",
-            code="unknown-method",
-            where="--methods",
-            hint=nearest(name, list(registry)),
-        )
-    entry = registry[name]
+    entry, origin = _find(name, registry)
     given = dict(_settings(name, tail, entry)) if ":" in text else {}
     defaults = {key: values[0] for key, values in entry.settings.items()}
-    return Variant(text, entry, defaults | given)
+    return Variant(text, entry, defaults | given, origin)
+
+
+def _find(name: str, registry: Mapping[str, Entry]) -> tuple[Entry, str]:
+    """Return a built-in method, else an installed one with its package."""
+    if name in registry:
+        return registry[name], ""
+    others: dict[str, str] = {}
+    if isinstance(registry, Methods):
+        from elkhound.experiments.installed_methods import (
+            installed_method,
+            installed_methods,
+        )
+
+        entry = installed_method(registry.kind, name)
+        others = installed_methods(registry.kind)
+        if entry is not None:
+            return entry, others[name]
+    raise BadInputError(
+        f"unknown method {name!r}",
+        code="unknown-method",
+        where="--methods",
+        hint=nearest(name, [*registry, *others]),
+    )
 
 
 def variants(texts: tuple[str, ...], registry: Mapping[str, Entry]) -> list[Variant]:

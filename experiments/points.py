@@ -155,6 +155,7 @@ def subject(
     parts = {
         "graph": graph_parts,
         "spill": flags.spill,
+        "tile_cost": flags.tile_cost and _file_digest(flags.tile_cost),
         "chip": None if chip is None else chip_document(chip),
         "contention": flags.contention,
         "max_outstanding": flags.max_outstanding,
@@ -200,7 +201,7 @@ def point(
         "limits": _limits_document(limits),
         "point_limits": asdict(point_limits),
         "thin_permille": thin_permille,
-        "version": own_version(),
+        "version": [own_version(), chosen.origin],
     }
     if coordinates is None:
         coordinates = default_coordinates(about)
@@ -228,7 +229,7 @@ def default_coordinates(about: Subject) -> dict[str, Any]:
 
 def _graph_parts(name: str, digest: str | None, flags: ModelFlags) -> dict[str, Any]:
     """Return what a graph depends on, files by their content."""
-    planning = ("chip", "contention", "max_outstanding", "spill")
+    planning = ("chip", "contention", "max_outstanding", "spill", "tile_cost")
     given = {
         f.name: getattr(flags, f.name)
         for f in fields(ModelFlags)

@@ -7,7 +7,9 @@ import json
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.experiments.cli.methods import OURS
 from elkhound.model.chip import Links, Mesh2D
+from elkhound.model.errors import BadInputError
 
 
 def _links(links: Links) -> str:
@@ -26,19 +28,35 @@ def _links(links: Links) -> str:
 )
 @options.json_flag
 def command(as_json: bool) -> None:
-    """List the chip presets; --chip also takes a YAML file of the same form."""
-    from elkhound.model.io import chip_document, chip_names, load_chip
+    """List the chip presets, and the chips of other installed packages.
 
-    chips = [load_chip(name) for name in chip_names()]
+    --chip also takes a YAML file of the same form.
+    """
+    from elkhound.model.io import chip_document, chip_names, installed_chips, load_chip
+
+    origins = dict.fromkeys(chip_names(), OURS) | installed_chips()
+    chips, faults = {}, {}
+    for name in origins:
+        try:
+            chips[name] = load_chip(name)
+        except BadInputError as error:
+            faults[name] = str(error)
     if as_json:
-        documents = [chip_document(chip) for chip in chips]
-        click.echo(json.dumps({"chips": documents}, indent=2))
+        document = {
+            "chips": [chip_document(chip) for chip in chips.values()],
+            "origins": origins,
+            "broken": faults,
+        }
+        click.echo(json.dumps(document, indent=2))
         return
-    for chip in chips:
+    for name, chip in chips.items():
+        came = "" if origins[name] == OURS else f"  [{origins[name]}]"
         click.echo(
-            f"{chip.name:<18} {chip.chips} × {chip.cores_per_chip} cores, "
+            f"{name:<18} {chip.chips} × {chip.cores_per_chip} cores, "
             f"{chip.core.usable_bytes} B usable per core, "
             f"HBM {chip.hbm.bytes_per_second / 1e9:g} GB/s, "
             f"{_links(chip.links)}, "
-            f"{chip.clock_hz / 1e9:g} GHz"
+            f"{chip.clock_hz / 1e9:g} GHz{came}"
         )
+    for name, fault in faults.items():
+        click.echo(f"{name:<18} broken: {fault}")

@@ -60,7 +60,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest verb for one that does not exist."""
         name = arguments[0]
-        if name not in VERBS and not name.startswith("-"):
+        completes = context.resilient_parsing
+        if name not in VERBS and not name.startswith("-") and not completes:
             raise BadInputError(
                 f"no verb {name!r}",
                 code="unknown-verb",

@@ -75,7 +75,7 @@ def command(
     a sweep that is killed goes on with --resume.
     """
     from elkhound.experiments.cli.sweep_progress import SweepProgress
-    from elkhound.experiments.grid_points import grid_points
+    from elkhound.experiments.grid import grid_points
     from elkhound.experiments.run_dir import default_path
     from elkhound.experiments.sweep_dir import SweepDir
     from elkhound.experiments.sweeping import SweepInterrupted, sweep

@@ -5,7 +5,12 @@ from elkhound.model.io.accelerator_file import (
     accelerator_names,
     load_accelerator,
 )
-from elkhound.model.io.chip_file import chip_document, chip_names, load_chip
+from elkhound.model.io.chip_file import (
+    chip_document,
+    chip_names,
+    installed_chips,
+    load_chip,
+)
 from elkhound.model.io.document import Document, read_document
 from elkhound.model.io.fusion_workload_file import (
     fusion_workload_document,
@@ -56,6 +61,7 @@ __all__ = [
     "chip_document",
     "chip_names",
     "fusion_workload_document",
+    "installed_chips",
     "json_schemas",
     "load_accelerator",
     "load_chip",

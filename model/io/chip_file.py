@@ -10,10 +10,12 @@ from pydantic import Field
 
 from elkhound.model.chip import AllToAll, Chip, Core, Hbm, Links, Mesh2D
 from elkhound.model.errors import BadInputError, nearest
+from elkhound.model.installed import broken, installed, loaded, origin
 from elkhound.model.io.document import Document, read_document
 from elkhound.model.io.fields import ChipCount, ChipPositive, FileModel, Name, Rate
 from elkhound.model.io.validate import built, validated
 
+ENTRY_POINTS = "elkhound.chips"  # each the path of a chip file
 _PRESETS = Path(__file__).parent.parent / "presets" / "chips"
 _KEYS_OF = {"all-to-all": ("cross_chip_permille",), "mesh": ("rows", "columns")}
 
@@ -82,13 +84,40 @@ def chip_names() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in _PRESETS.glob("*.yaml")))
 
 
+def installed_chips() -> dict[str, str]:
+    """Return the packages that other chips come from, by chip."""
+    return {
+        name: " and ".join(origin(entry) for entry in entries)
+        for name, entries in installed(ENTRY_POINTS).items()
+        if name not in chip_names()
+    }
+
+
+def _installed_file(name: str) -> Path | None:
+    """Return the file of a chip that another package offers by an entry point.
+
+    Raises
+    ------
+    BadInputError
+        The package is broken, or the entry point is no path.
+    """
+    entries = installed(ENTRY_POINTS).get(name)
+    if entries is None:
+        return None
+    file = loaded(entries, "chip")
+    if not isinstance(file, str | Path):
+        reason = f"is {type(file).__name__}, must be the path of a chip file"
+        raise broken(entries[0], "chip", reason)
+    return Path(file)
+
+
 def load_chip(name_or_path: str, changes: Mapping[str, object] | None = None) -> Chip:
-    """Return a preset, or the chip of a YAML or JSON file.
+    """Return a preset, an installed package's chip, or that of a YAML or JSON file.
 
     Parameters
     ----------
     name_or_path : str
-        The preset or file.
+        The preset, the entry point's name, or the file.
     changes : mapping of str to object or None
         Values that take the place of the file's, by key path:
         ``hbm.bytes_per_second``. What the file leaves out follows them.
@@ -104,11 +133,13 @@ def load_chip(name_or_path: str, changes: Mapping[str, object] | None = None) ->
         return chip_from(_changed(_PRESETS / f"{name_or_path}.yaml", changes))
     path = Path(name_or_path)
     is_path = len(path.parts) > 1 or path.suffix in (".yaml", ".yml", ".json")
+    if not is_path and (file := _installed_file(name_or_path)) is not None:
+        return chip_from(_changed(file, changes))
     if not str(name_or_path) or not (is_path or path.exists()):
         raise BadInputError(
             f"no chip is called {name_or_path!r}, and no file",
             code="unknown-chip",
-            hint=nearest(name_or_path, list(names)),
+            hint=nearest(name_or_path, [*names, *installed_chips()]),
         )
     return chip_from(_changed(name_or_path, changes))
 

@@ -8,7 +8,7 @@ import pytest
 from fakes.methods import PROBLEM
 from fakes.said import Said
 
-from elkhound.experiments.grid_points import grid_points
+from elkhound.experiments.grid import grid_points
 from elkhound.experiments.points import Point
 from elkhound.model.errors import BadInputError
 from elkhound.model.io import json_schemas, load_grid, write_problem
