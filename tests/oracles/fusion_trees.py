@@ -147,3 +147,40 @@ def fused_trees(draw: st.DrawFn, workload: FusionWorkload) -> LoopTree:
         for einsum in workload.einsums
     )
     return LoopTree((*nodes, Split(branches)))
+
+
+@st.composite
+def chained_trees(
+    draw: st.DrawFn, workload: FusionWorkload, shared: tuple[Loop, ...]
+) -> LoopTree:
+    """A mapping of several einsums that hand over what they do not keep for themselves.
+
+    Parameters
+    ----------
+    shared : tuple of Loop
+        Loops that may stand above all intermediates, with tiles to be drawn: each
+        indexes every intermediate, in every user.
+    """
+    handed_over = sorted(workload.intermediates)
+    outer = [t for t in workload.tensors if t not in handed_over]
+    nodes: list[Node] = [Store("Main", t) for t in draw(st.permutations(outer))]
+    held = dict.fromkeys(outer, 0)
+    left = {e.name: {r: workload.size[r] for r in e.ranks} for e in workload.einsums}
+    for loop in draw(st.lists(st.sampled_from(shared), max_size=2)) if shared else []:
+        for tensor in draw(st.lists(st.sampled_from(outer), max_size=1)):
+            if held[tensor] == 0 and draw(st.booleans()):
+                nodes.append(Store("Buffer", tensor))
+                held[tensor] = 1
+        extents = {left[name][loop.rank_of(name)] for name in left}
+        tile = draw(st.integers(1, min(extents)))
+        nodes.append(Loop(loop.rank, tile, None, loop.renamed))
+        for name in left:
+            left[name][loop.rank_of(name)] = tile
+    for tensor in draw(st.permutations(handed_over)):
+        held[tensor] = draw(st.sampled_from([0, 1]))
+        nodes.append(Store(("Main", "Buffer")[held[tensor]], tensor))
+    branches = []
+    for einsum in workload.einsums:
+        spatial = {"Local.Z": einsum.ranks, "MAC.X": einsum.ranks}
+        branches.append(draw(tails(einsum, left[einsum.name], held, spatial)))
+    return LoopTree((*nodes, Split(tuple(branches))))

@@ -1,4 +1,7 @@
-"""A literal interpreter of one einsum's loop nest: runs every iteration, sees elements.
+"""A literal interpreter of loop nests: runs every iteration, sees elements.
+
+The nest of every einsum runs on its own, from the root of the tree; loops that einsums
+share run in each.
 
 On entering a storage node its tile is brought from the memory above, and that of an
 output is written back at the end; an element of an output that nothing has touched yet
@@ -28,14 +31,18 @@ class Interpreter:
         self, accelerator: Accelerator, workload: FusionWorkload, tree: LoopTree
     ) -> None:
         self.counts: Counter[tuple[str, str | None, str]] = Counter()
-        (path,) = tree.paths  # one einsum
-        self.path = path
         self.accelerator = accelerator
-        self.einsum: FusionEinsum = workload.einsums[0]
         self.bits = dict(workload.bits)
-        self.touched: dict[tuple[str, int], set[Element]] = {}
-        self.shared: set[object] = set()
-        self._run(0, {r: (0, n) for r, n in workload.sizes}, (), ())
+        for path in tree.paths:
+            last = path[-1]
+            if not isinstance(last, ComputeNode):
+                raise TypeError("a path ends in compute")
+            self.path = path
+            self.einsum: FusionEinsum = workload.einsum(last.einsum)
+            self.touched: dict[tuple[str, int], set[Element]] = {}
+            self.shared: set[object] = set()
+            sizes = {rank: (0, workload.size[rank]) for rank in self.einsum.ranks}
+            self._run(0, sizes, (), ())
 
     def _run(
         self,
@@ -46,11 +53,12 @@ class Interpreter:
     ) -> None:
         node: Node = self.path[at]
         if isinstance(node, Loop):
-            first, extent = ranges[node.rank]
+            rank = node.rank_of(self.einsum.name)
+            first, extent = ranges[rank]
             starts = range(first, first + extent, node.tile_size)
             for step, start in enumerate(starts):
                 tile = (start, min(node.tile_size, first + extent - start))
-                inner = {**ranges, node.rank: tile}
+                inner = {**ranges, rank: tile}
                 if node.over is None:
                     self._run(at + 1, inner, (*time, step), unit)
                 else:
@@ -62,7 +70,8 @@ class Interpreter:
                 self._transfer(access, at, ranges, time, unit)
             return
         if isinstance(node, Store):
-            self._transfer(self.einsum.access(node.tensor), at, ranges, time, unit)
+            if node.tensor in self.einsum.tensors:
+                self._transfer(self.einsum.access(node.tensor), at, ranges, time, unit)
             self._run(at + 1, ranges, time, unit)
 
     def _transfer(
