@@ -11,7 +11,8 @@ from elkhound.experiments import rows
 from elkhound.experiments.addresses import with_addresses
 from elkhound.experiments.contradictions import contradictions
 from elkhound.experiments.interrupts import interrupts_wait
-from elkhound.experiments.kinds import Kind, kind_of
+from elkhound.experiments.kind import Kind
+from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.methods import AnyMethod, Role, Variant, variants
 from elkhound.experiments.outcome import Outcome, SourcedBound
 from elkhound.experiments.pinning import PinnedMethod, gated, require_pins
@@ -153,6 +154,7 @@ def compare(
     thin_permille: int | None = None,
     pins: Pinned | None = None,
     tile_cost: Mapping[str, Any] | None = None,
+    bounds: tuple[Bound, ...] | None = None,
 ) -> Table:
     """Plan a problem with several methods and say how far each is from optimal.
 
@@ -184,6 +186,8 @@ def compare(
     pins : Pinned or None
         Decisions that every plan keeps, made for this problem; a method that cannot
         keep a gate is refused.
+    bounds : tuple of Bound or None
+        What `Kind.bounds` says of the problem, where it has been asked before.
     tile_cost : mapping or None
         What gave the cycles of the problem's tiles, for the report.
 
@@ -214,7 +218,7 @@ def compare(
     run.tile_cost = tile_cost
     try:
         hears.started("bounds")
-        run.find_bounds()
+        run.find_bounds(bounds)
         for variant in sorted(chosen, key=lambda v: list(Role).index(v.entry.role)):
             hears.started(variant.text)
             run.add(variant)
@@ -264,9 +268,11 @@ class _Run:
         self.quick_bounds: tuple[SourcedBound, ...] = ()
         self.outcomes: dict[str, Outcome] = {}
 
-    def find_bounds(self) -> None:
-        """Compute the bounds that belong to no method."""
-        found: tuple[Bound, ...] = self.kind.bounds(self.problem)
+    def find_bounds(self, known: tuple[Bound, ...] | None) -> None:
+        """Compute the bounds that belong to no method, unless they are known."""
+        found: tuple[Bound, ...] = (
+            self.kind.bounds(self.problem) if known is None else known
+        )
         self.quick_bounds = tuple(SourcedBound(str(b.kind), b) for b in found)
 
     def add(self, variant: Variant, *, warm: bool = True) -> None:
@@ -459,6 +465,7 @@ class _Run:
             simulated_cycles=simulated,
             bytes_used=None if judgement is None else judgement.bytes_used,
             height_bytes=None if judgement is None else judgement.height_bytes,
+            **self.kind.columns(self.problem, result),
         )
 
     def _failed(self, outcome: Outcome) -> rows.Row:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from elkhound.experiments.comparison import compare
+from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.outcome import Outcome
 from elkhound.experiments.points import Point, Subject
 from elkhound.experiments.records import Record
@@ -21,7 +22,7 @@ from elkhound.experiments.source import (
     source_on_chip,
 )
 from elkhound.model.errors import ElkhoundError, InfeasibleError
-from elkhound.model.result import Status, own_version
+from elkhound.model.result import Bound, Status, own_version
 from elkhound.model.stopwatch import Stopwatch
 
 _SUBJECTS_KEPT = 4  # sweeps go through the methods of one before the next
@@ -99,6 +100,7 @@ def _run(point: Point) -> Record:
         graph=source.graph,
         limits=point.limits,
         thin_permille=point.thin_permille,
+        bounds=_bounds_of(point.subject),
     )
     (row,), (outcome,) = table.rows, table.outcomes
     error = outcome.error
@@ -126,6 +128,15 @@ def problem_of(subject: Subject) -> Source:
         raise TypeError(f"{subject.model}: a model is planned on a chip")
     read = _graph_of(_Graph(subject))
     return source_on_chip(subject.model, read, subject.flags, subject.chip)
+
+
+@lru_cache(maxsize=_SUBJECTS_KEPT)
+def _bounds_of(subject: Subject) -> tuple[Bound, ...]:
+    """Return the bounds that belong to no method; none where no plan can exist."""
+    problem = problem_of(subject).problem
+    kind = kind_of(problem)
+    kind.require_feasible(problem)
+    return kind.bounds(problem)
 
 
 class _Graph:

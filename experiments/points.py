@@ -155,7 +155,7 @@ def subject(
     parts = {
         "graph": graph_parts,
         "spill": flags.spill,
-        "tile_cost": flags.tile_cost and _file_digest(flags.tile_cost),
+        "tile_cost": _tile_cost(flags.tile_cost),
         "chip": None if chip is None else chip_document(chip),
         "contention": flags.contention,
         "max_outstanding": flags.max_outstanding,
@@ -240,6 +240,13 @@ def _graph_parts(name: str, digest: str | None, flags: ModelFlags) -> dict[str, 
         given["unknown"] = _file_digest(unknown)
     called = name if digest is None else Path(name).name
     return {"model": called, "hash": digest, **given}
+
+
+def _tile_cost(text: str | None) -> str | None:
+    """Return a name, or what a file of measured tiles holds."""
+    from elkhound.experiments.tile_costs import is_measured
+
+    return _file_digest(text) if text is not None and is_measured(text) else text
 
 
 def _limits_document(limits: Limits[Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class Grid:
         Presets or files; empty for the default chip.
     reading : tuple of (str, Values)
         How models are read and what is asked of their problem: phase, patterns, spill,
-        contention, max_outstanding.
+        tile_cost, contention, max_outstanding.
     fixed : tuple of (str, object)
         How models are read, the same for all: weight, activation, branch, trip,
         unknown, strict.

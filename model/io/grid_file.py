@@ -91,6 +91,9 @@ class GridModel(FileModel):
         None, description="whether an ONNX file's composites are recognised"
     )
     spill: OneOrMore[Literal["none", "auto"]] | None = None
+    tile_cost: OneOrMore[FileName] | None = Field(
+        None, description="device, tree, or a file of measured tiles"
+    )
     contention: OneOrMore[Literal["none", "stretch", "charge"]] | None = None
     max_outstanding: OneOrMore[Count | None] | None = Field(
         None, description="preloads outstanding at once; null for no limit"
@@ -153,7 +156,9 @@ def load_grid(path: str | Path) -> GridFile:
     """
     document = read_document(path)
     model = validated(document, GridFileModel).grid
-    reading = ("phase", "patterns", "spill", "contention", "max_outstanding")
+    reading = (
+        "phase", "patterns", "spill", "tile_cost", "contention", "max_outstanding",
+    )  # fmt: skip
     fixed = ("weight", "activation", "branch", "trip", "unknown", "strict")
     given = model.model_fields_set
     grid = Grid(

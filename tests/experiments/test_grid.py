@@ -101,6 +101,16 @@ def test_limits_can_be_swept(expand: Expand) -> None:
     assert "limits.seed" not in points[0].coordinates  # rows have their seed
 
 
+def test_tile_costs_and_thinning_are_axes(expand: Expand) -> None:
+    text = GRID.replace("[8.0e12, 16.0e12]", "8.0e12")
+    points = expand(text + "  tile_cost: [device, tree]\n  thin: [null, 0.05]\n")
+    assert len(points) == 2 * 2 * 2 * 2
+    assert len({p.key for p in points}) == 16
+    assert {p.subject.flags.tile_cost for p in points} == {"device", "tree"}
+    assert {p.coordinates["thin"] for p in points} == {None, 0.05}
+    assert {p.thin_permille for p in points} == {None, 50}
+
+
 def test_problem_files_are_planned_without_a_chip(
     expand: Expand, tmp_path: Path
 ) -> None:

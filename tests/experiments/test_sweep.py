@@ -97,11 +97,11 @@ def test_a_point_that_another_process_finished_meanwhile_is_not_run_again(
 def test_a_point_out_of_time_is_a_failed_row_and_the_others_go_on(
     store: Store,
 ) -> None:
-    limits = PointLimits(seconds=6)
+    limits = PointLimits(seconds=10)
     points = [endless(limits), *three("basic", limits=limits)]
     late, basic = sweep(points, store, jobs=1).records
     assert (late.failed, late.row.status) == (True, Status.UNKNOWN)
-    assert late.row.reason == "out of time: the point may take 6 s"
+    assert late.row.reason == "out of time: the point may take 10 s"
     assert basic.row.verified
 
 
@@ -152,10 +152,12 @@ def test_failed_points_run_again_when_asked(store: Store) -> None:
 
 
 def test_points_of_one_problem_share_it(store: Store) -> None:
-    """The worker that made a problem gets the other points of it."""
-    from elkhound.experiments.point_run import problem_of, run_point
+    """A process makes a problem and its quick bounds once."""
+    from elkhound.experiments.point_run import _bounds_of, problem_of, run_point
 
     problem_of.cache_clear()
+    _bounds_of.cache_clear()
     for method in ("basic", "static", "elk-dyn"):
         run_point(three(method)[0])
     assert problem_of.cache_info().misses == 1
+    assert _bounds_of.cache_info().misses == 1

@@ -22,7 +22,7 @@ GRID = """\
 grid:
   model: [p0.json, p1.json, p2.json, p3.json]
   methods: [basic, cp-sat, "cp-sat:order=identity"]
-  limits: {seconds: 600, deterministic_work: 0.2, workers: 1}
+  limits: {seconds: 600, deterministic_work: 0.1, workers: 1}
 """
 
 
@@ -89,9 +89,9 @@ def test_p22_a_sweep_killed_in_its_seventh_point_loses_only_that(folder: Path) -
 
 
 def test_p22_a_changed_configuration_reuses_nothing(folder: Path) -> None:
-    (folder / "grid.yaml").write_text(GRID.replace("0.2", "0.01"))
+    (folder / "grid.yaml").write_text(GRID.replace("0.1", "0.01"))
     finish(start(folder, "--output", "run"))
-    (folder / "grid.yaml").write_text(GRID.replace("0.2", "0.02"))
+    (folder / "grid.yaml").write_text(GRID.replace("0.1", "0.02"))
     said = finish(start(folder, "--output", "run", "--resume"))
     assert "12 points: 0 reused, 12 to compute" in said
     with Store(folder / "run" / "store.sqlite") as store:
