@@ -11,8 +11,7 @@ from elkhound.experiments import rows
 from elkhound.experiments.addresses import with_addresses
 from elkhound.experiments.contradictions import contradictions
 from elkhound.experiments.interrupts import interrupts_wait
-from elkhound.experiments.kind import Kind
-from elkhound.experiments.kinds import kind_of
+from elkhound.experiments.kinds import Kind, kind_of
 from elkhound.experiments.methods import AnyMethod, Role, Variant, variants
 from elkhound.experiments.outcome import Outcome, SourcedBound
 from elkhound.experiments.pinning import PinnedMethod, gated, require_pins
@@ -465,7 +464,6 @@ class _Run:
             simulated_cycles=simulated,
             bytes_used=None if judgement is None else judgement.bytes_used,
             height_bytes=None if judgement is None else judgement.height_bytes,
-            **self.kind.columns(self.problem, result),
         )
 
     def _failed(self, outcome: Outcome) -> rows.Row:
