@@ -28,7 +28,7 @@ def command(as_json: bool) -> None:
     """
     from elkhound.experiments.kinds import KINDS
 
-    told = {name: _methods(kind.registry) for name, kind in KINDS.items()}
+    told = {name: _methods(name, kind.registry) for name, kind in KINDS.items()}
     if as_json:
         click.echo(json.dumps(told, indent=2))
         return
@@ -45,7 +45,7 @@ def command(as_json: bool) -> None:
                 click.echo(f"  {'':<16}   {key} = {' | '.join(values)}")
 
 
-def _methods(registry: Any) -> dict[str, dict[str, Any]]:
+def _methods(kind: str, registry: Any) -> dict[str, dict[str, Any]]:
     """Return what is to be told of each method of a kind."""
     from elkhound.experiments.installed_methods import (
         installed_method,
@@ -53,13 +53,13 @@ def _methods(registry: Any) -> dict[str, dict[str, Any]]:
     )
 
     told = {name: _about(entry, OURS) for name, entry in registry.items()}
-    for name, origin in installed_methods(registry.kind).items():
+    for name, origin in installed_methods(kind).items():
         if name in registry:
             reason = f"{origin} offers it, but the name is that of a built-in method"
             told[f"{name} ({origin})"] = {"origin": origin, "broken": reason}
             continue
         try:
-            entry = installed_method(registry.kind, name)
+            entry = installed_method(kind, name)
         except BadInputError as error:
             told[name] = {"origin": origin, "broken": str(error)}
         else:

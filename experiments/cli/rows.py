@@ -14,6 +14,7 @@ from elkhound.model.errors import BadInputError
 if TYPE_CHECKING:
     from elkhound.experiments.row_table import RowTable
 
+_ASKED = ("contention", "seed")  # columns of rows that a grid may vary
 _ALWAYS = ("method", "status")
 _MEASURES = ("objective", "lower_bound", "gap", "simulated", "wall_seconds")
 
@@ -118,7 +119,8 @@ def print_rows(table: RowTable, columns: list[str] | None) -> None:
 def _usual(table: RowTable) -> list[str]:
     from elkhound.experiments.rows import ALL_COLUMNS
 
-    varied = [name for name in table.varied if name not in ALL_COLUMNS]
+    asked = (*_ASKED, *(name for name in table.columns if name not in ALL_COLUMNS))
+    varied = [name for name in table.varied if name in asked]
     return [*varied, *(n for n in (*_ALWAYS, *_MEASURES) if n in table.columns)]
 
 

@@ -104,6 +104,17 @@ def test_the_verb_shows_a_table(say: Say, store_file: str) -> None:
     assert "optimal" in said.out
 
 
+def test_the_table_has_what_a_grid_varies(say: Say, problem_file: str) -> None:
+    Path("grid.yaml").write_text(
+        f"grid: {{model: {problem_file}, methods: [basic], contention: [none, charge],"
+        " limits: {seed: [0, 1], seconds: [5, 6]}}"
+    )
+    said = say("sweep", "grid.yaml", "--output", "run")
+    heading = next(line for line in said.out.splitlines() if "method" in line)
+    assert heading.split()[:4] == ["limits.seconds", "contention", "seed", "method"]
+    assert "8 points, 0 reused, 8 computed, 0 failed, 0 missing" in said.out
+
+
 def test_csv_and_parquet_hold_the_same(say: Say, store_file: str) -> None:
     pandas = pytest.importorskip("pandas", reason="needs the extra tables")
     pytest.importorskip("pyarrow", reason="needs the extra tables")
