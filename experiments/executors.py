@@ -7,8 +7,10 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -122,7 +124,8 @@ class _Slot:
     def _submit(self, point: Point) -> Future[Record]:
         before = set(multiprocessing.active_children())
         self._clock = Stopwatch()
-        self._future = self._pool.submit(run_within_limits, point)
+        with _interrupts_blocked():
+            self._future = self._pool.submit(run_within_limits, point)
         self.point, self.subject = point, point.subject.key
         for process in set(multiprocessing.active_children()) - before:
             self._process = process
@@ -150,6 +153,22 @@ class _Slot:
         if self._process is not None and runs:
             self._process.kill()
         self._pool.shutdown(wait=True)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Hold Ctrl-C back; a process started meanwhile never hears of it.
+
+    A terminal sends it to workers too, even before `_prepare` has made them deaf.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _prepare(memory_bytes: int | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -123,16 +124,14 @@ def sweep(
         store.forget_failed(by_key)
     kept = store.finished(by_key)
     run = _Run(store, hears, deque(p for p in by_key.values() if p.key not in kept))
-    hears.started(len(by_key), len(kept))
-    if run.waiting:
-        workers = _workers(points, jobs, cluster)
-        try:
-            run.through(workers)
-        except KeyboardInterrupt as interrupt:
-            swept = _swept(points, store, len(kept), run.computed)
-            raise SweepInterrupted(swept) from interrupt
-        finally:
-            workers.close()
+    try:
+        hears.started(len(by_key), len(kept))
+        if run.waiting:
+            with closing(_workers(points, jobs, cluster)) as workers:
+                run.through(workers)
+    except KeyboardInterrupt as interrupt:
+        swept = _swept(points, store, len(kept) + run.found, run.computed)
+        raise SweepInterrupted(swept) from interrupt
     return _swept(points, store, len(kept) + run.found, run.computed)
 
 
