@@ -261,3 +261,35 @@ def test_a_refusal_names_the_file(files: Any) -> None:
     with pytest.raises(BadInputError) as error:
         files.read([node("Det", ["x"], ["y"])], {"x": (4, 8)}, "y")
     assert error.value.where == str(files.path)
+
+
+def parts_of(files: Any, perm: list[int], shape: list[int]) -> Any:
+    """Return the parts of h, stored as (2, 3, 4), transposed and then reshaped."""
+    nodes = [
+        node("Relu", ["x"], ["h"]),
+        node("Transpose", ["h"], ["t"], perm=perm),
+        node("Reshape", ["t", "shape"], ["v"]),
+        node("Relu", ["v"], ["y"]),
+    ]
+    graph = files.read(nodes, {"x": (2, 3, 4)}, "y", constants={"shape": shape}).graph
+    (read,) = graph.operators[1].einsum.inputs
+    return read.parts
+
+
+@pytest.mark.parametrize(
+    ("perm", "shape", "parts"),
+    [
+        # strides of the storage are 12, 4 and 1
+        pytest.param([0, 1, 2], [4, 6], (), id="re-cut-in-order"),
+        pytest.param([1, 0, 2], [3, 8], (((4, 3),), ((12, 2), (1, 4))), id="merged"),
+        pytest.param([2, 0, 1], [4, 6], (((1, 4),), ((4, 6),)), id="a-run-of-two"),
+        pytest.param(
+            [1, 0, 2], [3, 4, 2], (((4, 3),), ((12, 2), (2, 2)), ((1, 2),)), id="split"
+        ),
+        pytest.param([2, 1, 0], [8, 3], (((0, 8),), ((0, 3),)), id="no-strides-tell"),
+    ],
+)
+def test_a_reshape_behind_a_transpose_tells_its_place_in_the_storage(
+    files: Any, perm: list[int], shape: list[int], parts: Any
+) -> None:
+    assert parts_of(files, perm, shape) == parts
