@@ -37,12 +37,12 @@ class Thinning:
         P of the members of a class differs by at most this, unless they are merged for
         lack of gain.
     cycles : int
-        So does h. And a class makes the execute faster than every smaller class does
-        by more than this.
+        So does h. And a class makes the execute faster, or preloads faster, than every
+        smaller class does by more than this.
     at_any_room : bool
-        Whether it is enough that it does so somewhere, in variants that need less room
-        than those of smaller classes by more than `bytes`. False looks at the fastest
-        variants alone: fewer classes.
+        Whether it is enough to execute faster somewhere, in variants that need less
+        room than those of smaller classes by more than `bytes`. False looks at the
+        fastest variants alone: fewer classes.
     """
 
     bytes: int
@@ -116,7 +116,8 @@ def thinned_classes(
     """Return few classes, rounded one way.
 
     States are sorted by P and grouped within the tolerances. A group that gains too
-    little over the smaller groups, in its fastest execute or at any room, is no class.
+    little over the smaller groups, in its fastest execute or at any room, and in h and
+    Y, is no class.
     *Up* drops it; a class then has the P, h and Y of its largest member, and every
     variant whose preload fits into those. *Down* merges it into the next smaller class,
     which has the minima of all its members and all their variants.
@@ -200,12 +201,16 @@ class _Thinned:
             else:
                 raw.append([option])
         kept: list[list[ScheduleOption]] = []
-        smaller = np.zeros((0, 3), dtype=np.int64)  # variants of the classes kept
+        smaller = np.zeros((0, 5), dtype=np.int64)  # variants of the classes kept
         for group in raw:
+            _, most_h, most_y = self._corner(max, group)
+            _, least_h, least_y = self._corner(min, group)
             variants = self._variants(group)
-            if not self._covered(variants, smaller):
+            wanted = _with(variants, least_h, least_y)
+            if not self._covered(wanted, smaller):
                 kept.append(list(group))
-                smaller = np.concatenate((smaller, variants))
+                rows = _with(variants, most_h, most_y)
+                smaller = np.concatenate((smaller, rows))
             elif self.rounding is Rounding.DOWN:
                 kept[-1].extend(group)
         return kept
@@ -228,8 +233,11 @@ class _Thinned:
 
     def _covered(self, variants: IntArray, smaller: IntArray) -> bool:
         """Whether smaller classes do nearly as well as each of the variants."""
-        slack = (self.thinning.bytes, self.thinning.cycles, self.thinning.cycles)
-        near = smaller[None] <= (variants + np.array(slack))[:, None]
+        cycles = self.thinning.cycles
+        # Under `stretch` Y is 0 or 1, and either matters.
+        link_cycles = cycles if self.problem.contention is Contention.CHARGE else 0
+        slack = np.array((self.thinning.bytes, cycles, cycles, cycles, link_cycles))
+        near = smaller[None] <= (variants + slack)[:, None]
         return bool(near.all(axis=2).any(axis=1).all())
 
     def _near(self, group: Sequence[ScheduleOption], option: ScheduleOption) -> bool:
@@ -250,6 +258,12 @@ class _Thinned:
 
     def _state(self, option: ScheduleOption) -> tuple[int, int, int]:
         return state_of(self.problem.contention, option)
+
+
+def _with(variants: IntArray, preload_cycles: int, link_cycles: int) -> IntArray:
+    """Return rows of own bytes, t, s, h and Y."""
+    state = np.array((preload_cycles, link_cycles), dtype=np.int64)
+    return np.hstack((variants, np.broadcast_to(state, (len(variants), 2))))
 
 
 def state_of(rule: Contention, option: ScheduleOption) -> tuple[int, int, int]:

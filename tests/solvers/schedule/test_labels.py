@@ -14,6 +14,7 @@ from elkhound.model.referee import judge
 from elkhound.model.result import OrderClass, Status
 from elkhound.model.schedule import Contention, Schedule, ScheduleProblem
 from elkhound.model.stopwatch import Stopwatch
+from elkhound.solvers.schedule.incumbent import one_by_one
 from elkhound.solvers.schedule.labels import dp, stage
 from elkhound.solvers.schedule.labels.classes import (
     Classes,
@@ -268,6 +269,26 @@ def test_a_class_may_gain_by_needing_less_room() -> None:
         thinning = Thinning(2, 4, at_any_room)
         classes = thinned_classes(instance, thinning, Rounding.UP)
         assert len(classes.operators[0]) == count
+
+
+def test_a_class_may_gain_by_preloading_faster_or_without_links() -> None:
+    # 20 bytes execute no faster than 10; they are there 15 cycles earlier, or without
+    # stretching anything.
+    for other in (option(50, 20, h=5, y=1, t=90), option(50, 20, h=20, y=0, t=90)):
+        instance = problem(
+            (option(50, 10, h=20, y=1, t=90), other), contention=Contention.STRETCH
+        )
+        for rounding in Rounding:
+            classes = thinned_classes(instance, Thinning(2, 4), rounding)
+            assert len(classes.operators[0]) == 2
+
+
+def test_many_different_states_leave_plans_that_overlap() -> None:
+    # 32 states an operator, of which larger ones may be there sooner.
+    instance = random_schedule(1, 24, "unstructured", options=(8, 4))
+    result = LabelDp(OrderClass.windowed(2)).solve(instance, LIMITS)
+    assert result.objective is not None
+    assert 10 * result.objective < 9 * one_by_one(instance).value
 
 
 @pytest.mark.parametrize("contention", list(Contention))
