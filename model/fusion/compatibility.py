@@ -42,6 +42,21 @@ Cut = tuple[int, int, str | None]
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A node below a tensor's backing store; einsums under it share it too.
+
+    Parameters
+    ----------
+    memory, depth, bits
+        As in `Exchange`.
+    """
+
+    memory: str
+    depth: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """Where an einsum finds or leaves a tensor that other einsums use too.
 
@@ -56,8 +71,8 @@ class Exchange:
     axes : tuple of int
         For every fused loop of the einsum, the axis of the tensor that it cuts;
         `NOWHERE` for loops that do not index it.
-    copies : tuple of (str, int)
-        Memory and depth of further nodes that hold it above a fused loop.
+    copies : tuple of Copy
+        Further nodes that hold it above a fused loop.
     """
 
     tensor: str
@@ -65,7 +80,7 @@ class Exchange:
     depth: int
     bits: int
     axes: tuple[int, ...]
-    copies: tuple[tuple[str, int], ...] = ()
+    copies: tuple[Copy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +110,7 @@ class Live:
     axes : tuple of int
         Axes cut by the loops above it; for a tensor that an einsum produced, also by
         the loops below that its producer shares with whoever comes next.
-    copies : tuple of (str, int)
+    copies : tuple of Copy
         Further nodes above shared loops: they are on the next einsum's path too.
     """
 
@@ -104,7 +119,7 @@ class Live:
     depth: int
     bits: int
     axes: tuple[int, ...]
-    copies: tuple[tuple[str, int], ...]
+    copies: tuple[Copy, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +209,5 @@ def _seen_from(live: Live, shared: int) -> Live:
     return replace(live, axes=live.axes[:shared], copies=copies)
 
 
-def _above(
-    copies: tuple[tuple[str, int], ...], shared: int
-) -> tuple[tuple[str, int], ...]:
-    return tuple(copy for copy in copies if copy[1] < shared)
+def _above(copies: tuple[Copy, ...], shared: int) -> tuple[Copy, ...]:
+    return tuple(copy for copy in copies if copy.depth < shared)

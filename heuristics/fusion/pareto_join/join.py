@@ -83,6 +83,8 @@ def join(pmappings: Pmappings, criteria: tuple[str, ...]) -> tuple[Joined, ...]:
         Of ``energy`` and ``latency``; both give the front, none gives all mappings.
     """
     accelerator = pmappings.accelerator
+    if not all(len(table.classes) for table in pmappings.tables):
+        return ()
     memories = pmappings.tables[0].memories
     capacity = np.array(
         [accelerator.memory(name).size_bits or 0 for name in memories], float
@@ -176,11 +178,18 @@ def _step(
     fresh = [_Held.of(e) for e in own.exchanges if e.tensor not in known]
     live = [_Held.of(t) for t in interface.live]
     retired = [held for held in (*live, *fresh) if held.tensor not in still]
+    mine = {e.tensor for e in own.exchanges}
+    merged = [  # both einsums count a copy that stands above loops they share
+        _Held(t.tensor, copy.memory, copy.depth, -copy.bits)
+        for t in interface.live
+        for copy in t.copies
+        if t.tensor in mine
+    ]
     width = max(len(interface.cuts), len(following.cuts)) + 1
     return Step(
-        held_bits=_under(memories, (*live, *fresh), None),
-        opened=_under(memories, fresh, width),
-        retired=_under(memories, retired, width),
+        held_bits=_under(memories, (*live, *fresh, *merged), None),
+        opened=_under(memories, (*fresh, *merged), width),
+        retired=_under(memories, (*retired, *merged), width),
         shared=len(following.cuts),
     )
 

@@ -20,11 +20,12 @@ Energy and latency of the mapping are the sums over the picks, and `rebuild` ret
 LoopTree, for which `cost_of` and the referee say the same.
 """
 
-from elkhound.model.fusion.pmappings.generate import Pmappings, generate
+from elkhound.model.fusion.pmappings.generate import Generator, Pmappings, generate
 from elkhound.model.fusion.pmappings.rebuild import rebuild, shared_loops, used_later
 from elkhound.model.fusion.pmappings.table import Pick, PmappingTable
 
 __all__ = [
+    "Generator",
     "Pick",
     "PmappingTable",
     "Pmappings",

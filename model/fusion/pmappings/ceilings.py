@@ -47,6 +47,18 @@ class Moves:
         return total
 
 
+def most_of(first: Moves | None, second: Moves | None) -> Moves | None:
+    """Return moves that cost at least as much as either; None if one is None."""
+    if first is None or second is None:
+        return None
+    own = np.maximum(first.own, second.own).tolist()
+    energy, latency = np.maximum(first.across, second.across).tolist()
+    return Moves(
+        tuple(tuple((float(e), float(c)) for e, c in tensor) for tensor in own),
+        (energy, latency),
+    )
+
+
 def moves_around(
     accelerator: Accelerator, workload: FusionWorkload, index: int
 ) -> Moves | None:

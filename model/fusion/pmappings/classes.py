@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from itertools import permutations, product
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elkhound.model.fusion.accelerator import Accelerator
-from elkhound.model.fusion.compatibility import NOWHERE, Compatibility
+from elkhound.model.fusion.compatibility import NOWHERE, Compatibility, Copy
 from elkhound.model.fusion.compatibility import Exchange as NamedExchange
 from elkhound.model.fusion.compatibility import FusedLoop as NamedLoop
 from elkhound.model.fusion.pmappings.combine import Candidates
@@ -38,7 +38,7 @@ class Exchange:
     level: int
     depth: int
     bits: int
-    copies: tuple[tuple[int, int], ...]
+    copies: tuple[tuple[int, int, int], ...]  # level, depth, bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Visible:
                     e.bits,
                     tuple(_axis(shape, e.tensor, loop.rank) for loop in self.loops),
                     tuple(
-                        (accelerator.memories[level].name, depth)
-                        for level, depth in e.copies
+                        Copy(accelerator.memories[level].name, depth, bits)
+                        for level, depth, bits in e.copies
                     ),
                 )
                 for e in self.exchanges
@@ -86,6 +86,39 @@ class Visible:
 def _axis(shape: EinsumShape, tensor: int, rank: int) -> int:
     axis = shape.axis_of(tensor, rank)
     return NOWHERE if axis is None else axis
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What others can see of rows whose fused loops may still be ordered.
+
+    Parameters
+    ----------
+    blocks : tuple of tuple of Loop
+        Fused loops between two nodes, in no order; from outer to inner.
+    exchanges : tuple of Exchange
+        One per shared tensor.
+    """
+
+    blocks: tuple[tuple[Loop, ...], ...]
+    exchanges: tuple[Exchange, ...]
+
+    def orders(self) -> Iterator[Visible]:
+        """Yield every order of the loops; loops over fan-outs stay last in a block."""
+        parts = []
+        for block in self.blocks:
+            parts.append(permutations(loop for loop in block if loop.over is None))
+            parts.append(permutations(loop for loop in block if loop.over is not None))
+        for chosen in product(*parts):
+            yield Visible(tuple(loop for p in chosen for loop in p), self.exchanges)
+
+    def place(self, shape: EinsumShape, exchange: Exchange) -> Hashable:
+        """Return what all einsums that share a tensor must agree on."""
+        above = [loop for block in self.blocks for loop in block][: exchange.depth]
+        return exchange.level, frozenset(
+            (shape.axis_of(exchange.tensor, e.rank), e.extent, e.tile_size, e.over)
+            for e in above
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,42 +140,29 @@ class FusedPart:
         """Return how many fused loops stand above a node."""
         return sum(len(block) for block in self.blocks[:node])
 
-    def orders(self) -> Iterator[tuple[Loop, ...]]:
-        """Yield every order of the loops; loops over fan-outs stay last in a block."""
-        parts = []
-        for block in self.blocks:
-            parts.append(permutations(loop for loop in block if loop.over is None))
-            parts.append(permutations(loop for loop in block if loop.over is not None))
-        for chosen in product(*parts):
-            yield tuple(loop for part in chosen for loop in part)
+    def signature(self, shape: EinsumShape, candidates: Candidates) -> Signature:
+        """Return what others can see of the rows."""
+        exchanges = tuple(_exchanges(shape, candidates, self))
+        return Signature(tuple(b for b in self.blocks if b), exchanges)
 
 
-def fused_parts(
-    shape: EinsumShape, candidates: Candidates, most_loops: int | None
-) -> Iterator[FusedPart]:
-    """Yield a template's rows by their fused loops, at most `most_loops` of them."""
+def fused_parts(shape: EinsumShape, candidates: Candidates) -> Iterator[FusedPart]:
+    """Yield a template's rows by their fused loops."""
     template = candidates.template
     fused = [i for i, s in enumerate(template.slots) if s.block < template.fused_blocks]
     code = np.zeros(len(candidates.picks), np.int64)
-    patterns = []
     for group, pick in zip(candidates.groups, candidates.picks.T, strict=True):
-        index = group.fused_code
-        code = code * (index.max() + 1) + index[pick]
-        patterns.append(group.factors[:, :, fused])
+        code = code * (int(group.fused_code.max()) + 1) + group.fused_code[pick]
     order = np.argsort(code, kind="stable")
     ends = np.flatnonzero(np.diff(code[order])) + 1
     for rows in np.split(order, ends):
         picks = candidates.picks[rows[0]]
         factors = {
-            rank: pattern[pick, index]
-            for group, pattern, pick in zip(
-                candidates.groups, patterns, picks, strict=True
-            )
+            rank: group.factors[pick, index, fused]
+            for group, pick in zip(candidates.groups, picks, strict=True)
             for index, rank in enumerate(group.ranks)
         }
-        blocks = _blocks(shape, candidates, fused, factors)
-        if most_loops is None or sum(map(len, blocks)) <= most_loops:
-            yield FusedPart(rows, blocks)
+        yield FusedPart(rows, _blocks(shape, candidates, fused, factors))
 
 
 def _blocks(
@@ -165,22 +185,23 @@ def _blocks(
     return tuple(map(tuple, blocks))
 
 
-def exchanges_of(
+def _exchanges(
     shape: EinsumShape, candidates: Candidates, part: FusedPart
-) -> tuple[Exchange, ...]:
-    """Return where a part's shared tensors lie."""
+) -> Iterator[Exchange]:
     template = candidates.template
-    found = []
     for tensor in shape.tensors:
         if shape.shared[tensor]:
             node, *below, _ = template.holders(tensor)
             bits = int(candidates.node_bits[part.rows[0], node - 1]) if node else 0
             depth = part.depth(template.fused_blocks)
             copies = tuple(
-                (template.level(copy), part.depth(copy))
+                (
+                    template.level(copy),
+                    part.depth(copy),
+                    int(candidates.node_bits[part.rows[0], copy - 1]),
+                )
                 for copy in below
                 if part.depth(copy) < depth
             )
             level = template.level(node)
-            found.append(Exchange(tensor, level, part.depth(node), bits, copies))
-    return tuple(found)
+            yield Exchange(tensor, level, part.depth(node), bits, copies)

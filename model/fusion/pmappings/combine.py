@@ -9,27 +9,37 @@ every finished sum and every open product.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from elkhound.model.fusion.accelerator import Accelerator
+from elkhound.model.fusion.mapspace import Mapspace
 from elkhound.model.fusion.pmappings.counts import Column, Costs, Weights, costs_of
+from elkhound.model.fusion.pmappings.multipliers import Multipliers
 from elkhound.model.fusion.pmappings.pareto import pareto
+from elkhound.model.fusion.pmappings.partial import (
+    Missing,
+    Partial,
+    concatenated,
+    packed,
+)
 from elkhound.model.fusion.pmappings.shape import EinsumShape
 from elkhound.model.fusion.pmappings.templates import Template
 from elkhound.model.fusion.pmappings.tiles import (
     GroupTiles,
-    Multipliers,
-    group_tiles,
+    fused_tiles,
+    private_tiles,
     rank_groups,
+    stacked,
 )
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.intp]
 
 _CHUNK = 1 << 20  # pairs held at once
 _TOLERANCE = 1e-9  # relative; what differs by less counts as equal
@@ -71,10 +81,13 @@ class Aim:
         Of ``energy`` and ``latency``; empty: keep all rows.
     ceilings : array of points × criteria
         Drop rows that are no better than one of these points.
+    alone : bool
+        Only the costs matter: rows compete whatever their fused loops.
     """
 
     criteria: tuple[str, ...]
     ceilings: Floats
+    alone: bool = False
 
     def worse(self, energy: Floats, latency: Floats) -> Mask:
         """Return which (lower bounds of) costs a ceiling makes useless."""
@@ -92,71 +105,28 @@ class Aim:
 
 
 @dataclass(frozen=True, eq=False)
-class _Partial:
-    """Rows over some groups of ranks; arrays have one column per row.
+class _Group:
+    """A group's choices: pairs of fused and private ones that may fit.
 
     Parameters
     ----------
-    picks : array of groups × rows
-        Choices taken.
-    key : array of rows
-        Equal for equal loops in fused blocks.
-    counts, nodes, use : array
-        Products over the groups: factors of counts, of limited nodes' tiles, and units
-        used of every fan-out.
+    fused, private : GroupTiles
+        Choices in fused blocks and outside.
+    pairs : array of 2 × choices
+        Which of them go together.
+    rows : Partial
+        What the choices multiply; its picks are columns of `pairs`.
     """
 
-    picks: Ints
-    key: Ints
-    counts: Floats
-    nodes: Floats
-    use: Ints
+    fused: GroupTiles
+    private: GroupTiles
+    pairs: Indices
+    rows: Partial
 
-    def __len__(self) -> int:
-        return len(self.key)
-
-    def taken(self, rows: npt.NDArray[np.intp] | Mask) -> _Partial:
-        """Return some rows."""
-        return _Partial(
-            self.picks[:, rows],
-            self.key[rows],
-            self.counts[:, rows],
-            self.nodes[:, rows],
-            self.use[:, rows],
-        )
-
-    def times(
-        self, other: _Partial, mine: npt.NDArray[np.intp], its: npt.NDArray[np.intp]
-    ) -> _Partial:
-        """Return pairs of rows."""
-        return _Partial(
-            np.concatenate([self.picks[:, mine], other.picks[:, its]]),
-            self.key[mine] * (other.key.max() + 1) + other.key[its],
-            self.counts[:, mine] * other.counts[:, its],
-            self.nodes[:, mine] * other.nodes[:, its],
-            self.use[:, mine] * other.use[:, its],
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Missing:
-    """What groups that are still to come multiply at least and at most."""
-
-    least_counts: Floats
-    most_counts: Floats
-    least_nodes: Floats
-    most_use: Ints
-
-    @classmethod
-    def of(cls, groups: Sequence[_Partial], like: _Partial) -> _Missing:
-        counts = np.ones((2, len(like.counts)))
-        nodes, use = np.ones(len(like.nodes)), np.ones(len(like.use), np.int64)
-        for group in groups:
-            counts[0] *= group.counts.min(axis=1)
-            counts[1] *= group.counts.max(axis=1)
-            nodes *= group.nodes.min(axis=1)
-            use *= group.use.max(axis=1)
-        return cls(counts[0], counts[1], nodes, use)
+    def tiles(self, chosen: Ints) -> GroupTiles:
+        """Return some choices in full."""
+        mine, its = self.pairs[:, chosen]
+        return self.fused.times(self.private, mine, its)
 
 
 class Combination:
@@ -166,10 +136,10 @@ class Combination:
     ----------
     least_use : dict of str to int
         Units of a fan-out that must be used, by label.
-    aim : Aim
-        What is worth keeping.
-    most_fused_per_rank : int
-        Most loops with iterations in fused blocks over one rank.
+    mapspace : Mapspace
+        Limits of the fused loops.
+    prunes : bool
+        Whether the searches will have criteria.
     """
 
     def __init__(
@@ -178,14 +148,14 @@ class Combination:
         shape: EinsumShape,
         template: Template,
         least_use: dict[str, int],
-        aim: Aim,
-        most_fused_per_rank: int,
+        mapspace: Mapspace,
+        prunes: bool,
     ) -> None:
         self.accelerator = accelerator
         self.shape = shape
         self.template = template
-        self.aim = aim
-        self.most_fused_per_rank = most_fused_per_rank
+        self.mapspace = mapspace
+        self.prunes = prunes
         self.costs: Costs = costs_of(accelerator, shape, template)
         weights = (self.costs.energy, *self.costs.ports)
         self.columns = tuple(dict.fromkeys(c for w in weights for c in w))
@@ -214,43 +184,102 @@ class Combination:
                 found.append((memory.size_bits, own))
         return found
 
-    @cached_property
-    def functions(self) -> list[int]:
-        """Rows of the weights that the criteria depend on: 0 energy, then ports."""
+    def _functions(self, criteria: tuple[str, ...]) -> list[int]:
+        """Return the weights that criteria depend on: row 0 energy, then ports."""
         ports = list(range(1, len(self.weights)))
-        if self.aim.criteria == ("energy",) and self.costs.leak == 0:
+        if criteria == ("energy",) and self.costs.leak == 0:
             return [0]
-        return ports if self.aim.criteria == ("latency",) else [0, *ports]
+        return ports if criteria == ("latency",) else [0, *ports]
 
     @cached_property
     def saves(self) -> Mask:
         """Columns of which more is better: first touches of outputs."""
         return np.asarray((self.weights < 0).any(axis=0))
 
-    def search(self) -> Candidates | None:
-        """Return what the aim keeps, None if nothing fits."""
-        tiles = [
-            group_tiles(self.shape, self.template, group, self.most_fused_per_rank)
-            for group in rank_groups(self.shape)
-        ]
-        if any(len(group) == 0 for group in tiles):
+    @cached_property
+    def _groups(self) -> list[_Group]:
+        """Every group's choices that may fit."""
+        groups = [self._group(group) for group in rank_groups(self.shape)]
+        for index, group in enumerate(groups):
+            others = [own.rows for i, own in enumerate(groups) if i != index]
+            kept = self._fits(group.rows, Missing.of(others, group.rows))
+            groups[index] = replace(group, rows=group.rows.taken(kept))
+        return groups
+
+    @cached_property
+    def is_empty(self) -> bool:
+        """Whether nothing can fit."""
+        return any(len(group.rows) == 0 for group in self._groups)
+
+    @cached_property
+    def least_costs(self) -> dict[str, float]:
+        """Lower bounds of energy and latency."""
+        none = np.ones((len(self.columns), 1))
+        groups = [group.rows for group in self._groups]
+        missing = Missing.of(groups, groups[0])
+        weights = self.weights * missing.best_counts(self.saves)
+        energy, latency = self._costs(weights, none)
+        return {"energy": float(energy[0]), "latency": float(latency[0])}
+
+    def search(self, aim: Aim) -> Candidates | None:
+        """Return what an aim keeps, None if nothing fits."""
+        if self.is_empty:
             return None
-        groups = self._reduced([self._partial(group) for group in tiles])
+        groups = self._reduced([group.rows for group in self._groups], aim)
         if groups is None:
             return None
         order = sorted(range(len(groups)), key=lambda index: len(groups[index]))
         rows = groups[order[0]]
         for done, index in enumerate(order[1:], start=2):
             missing = [groups[later] for later in order[done:]]
-            rows = self._joined(rows, groups[index], missing)
+            rows = self._joined(rows, groups[index], missing, aim)
             if not len(rows):
                 return None
-        rows = rows.taken(self._proper([tiles[index] for index in order], rows))
-        if not len(rows):
-            return None
-        return self._candidates(tuple(tiles[index] for index in order), rows)
+        tiles, picks = [], []
+        for index, own in zip(order, rows.picks, strict=True):
+            chosen, renumbered = np.unique(own, return_inverse=True)
+            tiles.append(self._groups[index].tiles(chosen))
+            picks.append(renumbered)
+        rows = replace(rows, picks=np.array(picks))
+        rows = rows.taken(self._proper(tiles, rows))
+        return self._candidates(tuple(tiles), rows) if len(rows) else None
 
-    def _partial(self, tiles: GroupTiles) -> _Partial:
+    def _group(self, ranks: tuple[int, ...]) -> _Group:
+        """Return a group's choices: fused loops, and private loops of what is left.
+
+        Fused loops multiply the same whatever stands below, so the private ones are
+        compared for each size that is left, not under each combination above.
+        """
+        shape, template = self.shape, self.template
+        fused = fused_tiles(
+            shape, template, ranks, self.mapspace.max_fused_loops_per_rank
+        )
+        sizes = np.array([shape.sizes[rank] for rank in ranks], np.int64)
+        left = sizes // fused.factors.prod(axis=2)
+        rests = left.prod(axis=1, keepdims=True) if fused.plain else left
+        choices, code = np.unique(rests, axis=0, return_inverse=True)
+        code = code.reshape(-1)
+        parts = [private_tiles(shape, template, ranks, rest) for rest in choices]
+        private = stacked(parts)
+        of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        if not fused.plain:
+            mine, its = _pairs_of(code, of)
+            whole = self._partial(fused.times(private, mine, its))
+            return _Group(fused, private, np.stack([mine, its]), whole)
+        below = self._partial(private)
+        kept = np.flatnonzero((below.use <= self.most[:, None]).all(axis=0))
+        if self.prunes and len(kept):
+            below = below.taken(kept)
+            below = replace(below, key=of[kept])
+            kept = kept[self._front(below, None, Aim((), np.empty(0)))]
+        private = private.taken(kept)
+        mine, its = _pairs_of(code, of[kept])
+        rows = self._partial(fused).times(self._partial(private), mine, its)
+        picks = np.arange(len(mine))[None, :]
+        rows = replace(rows, picks=picks, key=fused.fused_code[mine])
+        return _Group(fused, private, np.stack([mine, its]), rows)
+
+    def _partial(self, tiles: GroupTiles) -> Partial:
         template = self.template
         shares = tuple(
             (s.fan_out.multicast, s.fan_out.reduction) if s.fan_out else (False, False)
@@ -258,39 +287,31 @@ class Combination:
         )
         multipliers = Multipliers(self.shape, template, shares)
         tensors = [template.nodes[node - 1][1] for node in self.limited]
-        counts = [multipliers.column(tiles, column) for column in self.columns]
-        nodes = [
-            multipliers.tile(tiles, tensor, node)
-            for tensor, node in zip(tensors, self.limited, strict=True)
-        ]
-        return _Partial(
+        return Partial(
             np.arange(len(tiles))[None, :],
             tiles.fused_code,
-            np.array(counts).reshape(len(counts), len(tiles)),
-            np.array(nodes).reshape(len(nodes), len(tiles)),
+            tiles.fused_loops,
+            multipliers.counts(tiles, self.columns),
+            multipliers.tiles(tiles, self.limited, tensors),
             tiles.factors[:, :, self.fan_slots].prod(axis=1).T,
         )
 
-    def _reduced(self, groups: list[_Partial]) -> list[_Partial] | None:
-        """Drop choices that no other groups' choices can make fit, and beaten ones."""
-        for index, group in enumerate(groups):
-            others = _Missing.of(groups[:index] + groups[index + 1 :], group)
-            groups[index] = group.taken(self._possible(group, others))
-            if not len(groups[index]):
-                return None
-        if self.aim.criteria:
-            groups = [group.taken(self._front(group, None)) for group in groups]
+    def _reduced(self, groups: list[Partial], aim: Aim) -> list[Partial] | None:
+        """Drop choices that are too expensive whatever the others are, and beaten."""
+        if len(aim.ceilings):
+            for index, group in enumerate(groups):
+                others = Missing.of(groups[:index] + groups[index + 1 :], group)
+                groups[index] = group.taken(~self._worse(group.counts, others, aim))
+                if not len(groups[index]):
+                    return None
+        if aim.criteria:
+            groups = [group.taken(self._front(group, None, aim)) for group in groups]
         return groups
 
-    def _possible(self, rows: _Partial, missing: _Missing) -> Mask:
-        """Return which rows may fit and may be worth keeping in the end."""
-        kept = self._fits(rows, missing)
-        if len(self.aim.ceilings):
-            kept[kept] = ~self._worse(rows.counts[:, kept], missing)
-        return kept
-
-    def _fits(self, rows: _Partial, missing: _Missing) -> Mask:
+    def _fits(self, rows: Partial, missing: Missing) -> Mask:
         fits = np.asarray((rows.use <= self.most[:, None]).all(axis=0))
+        if self.mapspace.max_fused_loops is not None:
+            fits &= rows.loops <= self.mapspace.max_fused_loops
         reach = rows.use * missing.most_use[:, None]
         fits &= np.asarray((reach >= self.least[:, None]).all(axis=0))
         scale = self.node_scale * missing.least_nodes
@@ -298,12 +319,12 @@ class Combination:
             fits &= scale[nodes] @ rows.nodes[nodes] <= capacity
         return fits
 
-    def _worse(self, counts: Floats, missing: _Missing) -> Mask:
+    def _worse(self, counts: Floats, missing: Missing, aim: Aim) -> Mask:
         """Compare the least cost that rows may end with to the ceilings."""
-        rest = np.where(self.saves, missing.most_counts, missing.least_counts)
-        timed = self.costs.leak > 0 or "latency" in self.aim.criteria
-        weights = (self.weights if timed else self.weights[:1]) * rest
-        return self.aim.worse(*self._costs(weights, counts))
+        timed = self.costs.leak > 0 or "latency" in aim.criteria
+        weights = self.weights if timed else self.weights[:1]
+        rest = missing.best_counts(self.saves)
+        return aim.worse(*self._costs(weights * rest, counts))
 
     def _costs(self, weights: Floats, counts: Floats) -> tuple[Floats, Floats]:
         latency = np.full(counts.shape[1], self.costs.fixed_latency)
@@ -313,31 +334,33 @@ class Combination:
         return energy + self.costs.leak * latency, latency
 
     def _joined(
-        self, rows: _Partial, group: _Partial, missing: Sequence[_Partial]
-    ) -> _Partial:
+        self, rows: Partial, group: Partial, missing: Sequence[Partial], aim: Aim
+    ) -> Partial:
         """Return pairs of rows and a group's choices that are worth keeping."""
-        rest = _Missing.of(missing, group)
+        rest = Missing.of(missing, group)
         step = max(1, _CHUNK // len(group))
         parts = []
         for at in range(0, len(rows), step):
             part = rows.taken(np.arange(at, min(at + step, len(rows))))
             mine, its = self._pairs(part, group, rest)
             joined = part.times(group, mine, its)
-            if len(self.aim.ceilings) and len(joined):
-                joined = joined.taken(~self._worse(joined.counts, rest))
-            if missing and self.aim.criteria:
-                joined = joined.taken(self._front(joined, missing))
+            if len(aim.ceilings) and len(joined):
+                joined = joined.taken(~self._worse(joined.counts, rest, aim))
+            if missing and aim.criteria:
+                joined = joined.taken(self._front(joined, missing, aim))
             parts.append(joined)
-        result = _concatenated(parts)
-        if len(parts) > 1 and missing and self.aim.criteria:
-            result = result.taken(self._front(result, missing))
+        result = concatenated(parts)
+        if len(parts) > 1 and missing and aim.criteria:
+            result = result.taken(self._front(result, missing, aim))
         return result
 
     def _pairs(
-        self, rows: _Partial, group: _Partial, missing: _Missing
+        self, rows: Partial, group: Partial, missing: Missing
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Return the pairs that fan-outs and memories allow."""
         fits = np.ones((len(rows), len(group)), bool)
+        if self.mapspace.max_fused_loops is not None:
+            fits &= rows.loops[:, None] + group.loops <= self.mapspace.max_fused_loops
         for mine, its, most, least, rest in zip(
             rows.use, group.use, self.most, self.least, missing.most_use, strict=True
         ):
@@ -353,22 +376,26 @@ class Combination:
         return found[0], found[1]
 
     def _front(
-        self, rows: _Partial, missing: Sequence[_Partial] | None
-    ) -> npt.NDArray[np.intp]:
+        self, rows: Partial, missing: Sequence[Partial] | None, aim: Aim
+    ) -> npt.NDArray[np.int64]:
         """Return the rows that may still become part of a best mapping.
 
         Parameters
         ----------
-        missing : sequence of _Partial or None
+        missing : sequence of Partial or None
             Groups to come; None: the rows are a single group's, all others to come.
         """
         tight = self.least > 1
-        keys = [rows.key, *rows.use[tight]]
-        weights = self.weights[self.functions]
-        criteria = []
+        keys = [*rows.use[tight]]
+        criteria: list[Floats] = []
+        if not aim.alone:
+            keys.append(rows.key)
+        elif self.mapspace.max_fused_loops is not None:
+            criteria.append(rows.loops.astype(float))
         if missing is None:
             criteria += [*(rows.counts * np.where(self.saves, -1.0, 1.0)[:, None])]
         else:
+            weights = self.weights[self._functions(aim.criteria)]
             closed = np.ones(len(self.columns), bool)
             for group in missing:
                 closed &= np.ptp(group.counts, axis=1) == 0
@@ -379,9 +406,9 @@ class Combination:
         criteria += [*rows.nodes, *rows.use[~tight].astype(float)]
         varying = [values for values in criteria if len(values) and np.ptp(values) > 0]
         values = np.array(varying).reshape(len(varying), len(rows)).T
-        return pareto(_packed(keys), values)
+        return pareto(packed(keys, len(rows)), values)
 
-    def _proper(self, tiles: Sequence[GroupTiles], rows: _Partial) -> Mask:
+    def _proper(self, tiles: Sequence[GroupTiles], rows: Partial) -> Mask:
         """Drop rows in which a node would sink further than the template says."""
         proper = np.ones(len(rows), bool)
         for node in self.template.sinkable - self.template.sunk:
@@ -397,7 +424,7 @@ class Combination:
             proper &= looped
         return proper
 
-    def _candidates(self, tiles: tuple[GroupTiles, ...], rows: _Partial) -> Candidates:
+    def _candidates(self, tiles: tuple[GroupTiles, ...], rows: Partial) -> Candidates:
         energy, latency = self._costs(self.weights, rows.counts)
         node_bits = np.zeros((len(rows), len(self.template.nodes)))
         for index, node in enumerate(self.limited):
@@ -407,24 +434,14 @@ class Combination:
         )
 
 
-def _concatenated(parts: Sequence[_Partial]) -> _Partial:
-    return _Partial(
-        np.concatenate([part.picks for part in parts], axis=1),
-        np.concatenate([part.key for part in parts]),
-        np.concatenate([part.counts for part in parts], axis=1),
-        np.concatenate([part.nodes for part in parts], axis=1),
-        np.concatenate([part.use for part in parts], axis=1),
-    )
-
-
 def _vector(weights: Weights, columns: tuple[Column, ...]) -> list[float]:
     return [weights.get(column, 0.0) for column in columns]
 
 
-def _packed(keys: Sequence[Ints]) -> Ints:
-    """Return one integer per row, equal where all keys are equal."""
-    packed = np.zeros(len(keys[0]), np.int64)
-    for key in keys:
-        values, index = np.unique(key, return_inverse=True)
-        packed = packed * len(values) + index
-    return packed
+def _pairs_of(mine: Ints, its: Ints) -> tuple[Indices, Indices]:
+    """Return all pairs of entries with equal values; `its` is sorted."""
+    start = np.searchsorted(its, mine, side="left")
+    count = np.searchsorted(its, mine, side="right") - start
+    left = np.repeat(np.arange(len(mine)), count)
+    offset = np.arange(len(left)) - np.repeat(np.cumsum(count) - count, count)
+    return left, np.repeat(start, count) + offset

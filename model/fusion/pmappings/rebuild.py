@@ -39,12 +39,7 @@ def rebuild(pmappings: Pmappings, choice: tuple[Pick, ...]) -> LoopTree:
     )
     order = {m.name: level for level, m in enumerate(pmappings.accelerator.memories)}
     tree = _Tree(pmappings.workload, branches, shared, order)
-    persistent = frozenset(
-        store
-        for branch in branches
-        for store in branch.head[0]
-        if store.tensor in pmappings.workload.persistent
-    )
+    persistent = frozenset(store for branch in branches for store in branch.rooted)
     first = sorted(persistent, key=lambda store: (order[store.memory], store.tensor))
     return LoopTree((*first, *tree.nodes(0, len(branches), 0, persistent)))
 
@@ -91,6 +86,8 @@ class _Branch:
 
     Parameters
     ----------
+    rooted : tuple of Store
+        Backing stores of persistent tensors, which are never freed.
     head : tuple of tuple of Store
         Storage under 0, 1, … fused loops, down to the last shared backing store.
     tail : tuple of Node
@@ -99,6 +96,7 @@ class _Branch:
 
     einsum: FusionEinsum
     compatibility: Compatibility
+    rooted: tuple[Store, ...]
     head: tuple[tuple[Store, ...], ...]
     tail: tuple[Node, ...]
 
@@ -145,7 +143,12 @@ def _branch(pmappings: Pmappings, table: PmappingTable, pick: Pick) -> _Branch:
             tail.append(store(block))
         tail += _private_loops(shape, einsum, candidates, loops, block)
     tail.append(ComputeNode(einsum.name, template.unit))
-    return _Branch(einsum, own, tuple(map(tuple, head)), tuple(tail))
+    rooted = tuple(
+        Store(main, einsum.tensors[t]) if node == 0 else store(node)
+        for t, node in ((t, template.holders(t)[0]) for t in shape.tensors)
+        if shape.persistent[t]
+    )
+    return _Branch(einsum, own, rooted, tuple(map(tuple, head)), tuple(tail))
 
 
 Iterations = list[dict[int, tuple[int, int]]]  # per slot: rank -> (iterations, tile)

@@ -8,20 +8,18 @@ chain of a product always splits into chains of its factors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
-from elkhound.model.fusion.pmappings.counts import OPERATIONS, Column
 from elkhound.model.fusion.pmappings.shape import EinsumShape
 from elkhound.model.fusion.pmappings.templates import Template
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
 
 
 @cache
@@ -101,7 +99,7 @@ def is_plain(shape: EinsumShape, group: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class GroupTiles:
-    """All choices of iterations for a group of ranks in a template.
+    """Choices of iterations for a group of ranks in a template.
 
     Parameters
     ----------
@@ -111,72 +109,116 @@ class GroupTiles:
         Whether loops outside fused blocks are those of the twins' product.
     factors : array of choices × ranks × slots
         Iterations; for twins, those outside fused blocks stand at the first rank.
-    fused_code : array of choices
-        Equal for equal iterations in fused blocks.
+    extent : array of choices
+        What the loops of plain ranks cut: a size, or the part of it that is left.
+    fused_code, fused_loops : array of choices
+        Equal for equal iterations in fused blocks, and how many loops those are.
     """
 
     ranks: tuple[int, ...]
     plain: bool
     factors: Ints
+    extent: Ints
     fused_code: Ints
+    fused_loops: Ints
 
     def __len__(self) -> int:
         return len(self.factors)
 
+    def taken(self, rows: Indices) -> GroupTiles:
+        """Return some choices."""
+        return GroupTiles(
+            self.ranks,
+            self.plain,
+            self.factors[rows],
+            self.extent[rows],
+            self.fused_code[rows],
+            self.fused_loops[rows],
+        )
 
-def group_tiles(
+    def times(self, other: GroupTiles, mine: Indices, its: Indices) -> GroupTiles:
+        """Return pairs of choices: fused loops of one, private loops of the other."""
+        return GroupTiles(
+            self.ranks,
+            self.plain,
+            self.factors[mine] * other.factors[its],
+            self.extent[mine] * other.extent[its],
+            self.fused_code[mine],
+            self.fused_loops[mine],
+        )
+
+
+def fused_tiles(
     shape: EinsumShape, template: Template, group: tuple[int, ...], most_fused: int
 ) -> GroupTiles:
-    """Return every choice of iterations that rules and fan-outs leave a group.
+    """Return every choice of iterations in fused blocks.
 
     Parameters
     ----------
     most_fused : int
         Most loops with iterations in fused blocks over one rank.
     """
-    plain = is_plain(shape, group)
     slots = template.slots
     most = tuple(None if s.fan_out is None else s.fan_out.size for s in slots)
     fused = [
         [s for s in template.allowed[rank] if slots[s].block < template.fused_blocks]
         for rank in group
     ]
-    private = [
-        [s for s in template.allowed[rank] if slots[s].block >= template.fused_blocks]
-        for rank in group
-    ]
     choices = [
         list(_fused_choices(shape.sizes[rank], own, most, most_fused))
         for rank, own in zip(group, fused, strict=True)
     ]
-    blocks = []
-    for chosen in product(*choices):
-        rest = [
-            shape.sizes[rank] // _product(factors)
-            for rank, factors in zip(group, chosen, strict=True)
+    index = np.indices([len(own) for own in choices]).reshape(len(group), -1)
+    count = index.shape[1] if group else 1
+    factors = np.ones((count, len(group), len(slots)), np.int64)
+    for i, own in enumerate(fused):
+        chosen = np.array(choices[i], np.int64).reshape(len(choices[i]), len(own))
+        factors[:, i, own] = chosen[index[i]]
+    return GroupTiles(
+        group,
+        is_plain(shape, group),
+        factors,
+        factors.prod(axis=(1, 2)),
+        np.arange(count),
+        (factors > 1).sum(axis=(1, 2)),
+    )
+
+
+def private_tiles(
+    shape: EinsumShape, template: Template, group: tuple[int, ...], left: Ints
+) -> GroupTiles:
+    """Return every choice of iterations outside fused blocks.
+
+    Parameters
+    ----------
+    left : array of ranks
+        What the fused loops leave of each size.
+    """
+    slots = template.slots
+    most = tuple(None if s.fan_out is None else s.fan_out.size for s in slots)
+    plain = is_plain(shape, group)
+    private = [
+        [s for s in template.allowed[rank] if slots[s].block >= template.fused_blocks]
+        for rank in group
+    ]
+    total = int(left.prod())
+    if shape.copy:
+        inner = [np.ones((1, len(own)), np.int64) for own in private]
+    elif plain and group:
+        inner = [factorisations(total, tuple(most[slot] for slot in private[0]))]
+        inner += [np.ones((1, len(own)), np.int64) for own in private[1:]]
+    else:
+        inner = [
+            factorisations(int(size), tuple(most[slot] for slot in own))
+            for size, own in zip(left, private, strict=True)
         ]
-        if shape.copy:
-            inner = [np.ones((1, len(own)), np.int64) for own in private]
-        elif plain:
-            merged = factorisations(
-                _product(rest), tuple(most[slot] for slot in private[0])
-            )
-            inner = [merged, *(np.ones((1, len(own)), np.int64) for own in private[1:])]
-        else:
-            inner = [
-                factorisations(size, tuple(most[slot] for slot in own))
-                for size, own in zip(rest, private, strict=True)
-            ]
-        blocks.append(_filled(len(slots), fused, chosen, private, inner))
-    code = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
-    return GroupTiles(group, plain, np.concatenate(blocks), code)
-
-
-def _product(numbers: tuple[int, ...] | list[int]) -> int:
-    result = 1
-    for number in numbers:
-        result *= number
-    return result
+    index = np.indices([len(rows) for rows in inner]).reshape(len(group), -1)
+    count = index.shape[1] if group else 1
+    factors = np.ones((count, len(group), len(slots)), np.int64)
+    for i, own in enumerate(private):
+        factors[:, i, own] = inner[i][index[i]]
+    none = np.zeros(count, np.int64)
+    return GroupTiles(group, plain, factors, np.full(count, total), none, none)
 
 
 def _fused_choices(
@@ -195,85 +237,14 @@ def _fused_choices(
             yield (first, *rest)
 
 
-def _filled(
-    slot_count: int,
-    fused: list[list[int]],
-    chosen: tuple[tuple[int, ...], ...],
-    private: list[list[int]],
-    inner: list[Ints],
-) -> Ints:
-    """Return the cross product of the ranks' private loops under chosen fused ones."""
-    counts = [len(rows) for rows in inner]
-    index = np.indices(counts).reshape(len(counts), -1)
-    filled = np.ones((index.shape[1], len(fused), slot_count), np.int64)
-    for i, (own, factors) in enumerate(zip(fused, chosen, strict=True)):
-        filled[:, i, own] = factors
-        filled[:, i, private[i]] = inner[i][index[i]]
-    return filled
-
-
-@dataclass(frozen=True, slots=True)
-class Multipliers:
-    """What a group's choices multiply, under one template."""
-
-    shape: EinsumShape
-    template: Template
-    shares: tuple[tuple[bool, bool], ...]  # per slot: by multicast, by reduction
-
-    def column(self, tiles: GroupTiles, column: Column) -> Floats:
-        """Return a group's factor of a count, for each of its choices."""
-        product_of = np.ones(len(tiles))
-        tensor = column.tensor
-        if tensor == OPERATIONS:
-            spatial = [i for i, s in enumerate(self.template.slots) if s.fan_out]
-            size = _product([self.shape.sizes[rank] for rank in tiles.ranks])
-            return np.asarray(size / tiles.factors[:, :, spatial].prod(axis=(1, 2)))
-        for index, rank in enumerate(tiles.ranks):
-            counted = [
-                i
-                for i, slot in enumerate(self.template.slots)
-                if slot.block < column.node and not self._once(column, i, rank)
-            ]
-            product_of *= tiles.factors[:, index, counted].prod(axis=1)
-        if tensor >= 0:
-            product_of *= self._extent(tiles, tensor, column.node, sinks=False)
-        return product_of
-
-    def _once(self, column: Column, index: int, rank: int) -> bool:
-        slot = self.template.slots[index]
-        indexes = rank in self.shape.dimensions[column.tensor]
-        if slot.fan_out is None:
-            return column.first and not indexes
-        if slot.block < column.unit:
-            return True
-        by_output = column.tensor == self.shape.output
-        shared = self.shares[index][by_output] and slot.block >= column.parent
-        return shared and not indexes
-
-    def tile(self, tiles: GroupTiles, tensor: int, node: int) -> Floats:
-        """Return a group's factor of a tensor's tile where a node has sunk to."""
-        return self._extent(tiles, tensor, node, sinks=node in self.template.sunk)
-
-    def _extent(
-        self, tiles: GroupTiles, tensor: int, node: int, *, sinks: bool
-    ) -> Floats:
-        slots = self.template.slots
-        above = [i for i, slot in enumerate(slots) if slot.block < node]
-        spatial = [i for i, s in enumerate(slots) if s.block == node and s.fan_out]
-        parts = self.shape.parting[tensor]
-        extents = {}
-        for index, rank in enumerate(tiles.ranks):
-            through = above + spatial if sinks and rank in parts else above
-            iterations = tiles.factors[:, index, through].prod(axis=1)
-            extents[rank] = (self.shape.sizes[rank], iterations)
-        if tiles.plain:  # one division, exact for twins too
-            if not tiles.ranks or tiles.ranks[0] not in self.shape.dimensions[tensor]:
-                return np.ones(len(tiles))
-            size = _product([size for size, _ in extents.values()])
-            return np.asarray(size / np.prod([n for _, n in extents.values()], axis=0))
-        product_of = np.ones(len(tiles))
-        for terms in self.shape.axes[tensor]:
-            mine = [(*extents[rank], c) for rank, c in terms if rank in extents]
-            if mine:
-                product_of *= 1 + sum(c * (size / n - 1) for size, n, c in mine)
-        return product_of
+def stacked(parts: Sequence[GroupTiles]) -> GroupTiles:
+    """Return the choices of all parts of one group."""
+    first = parts[0]
+    return GroupTiles(
+        first.ranks,
+        first.plain,
+        np.concatenate([part.factors for part in parts]),
+        np.concatenate([part.extent for part in parts]),
+        np.concatenate([part.fused_code for part in parts]),
+        np.concatenate([part.fused_loops for part in parts]),
+    )
