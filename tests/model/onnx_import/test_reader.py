@@ -63,8 +63,8 @@ def test_reading_is_limited_in_time(files: Any) -> None:
     assert error.value.code == "reader-timeout"
 
 
-# A process takes over the peak of the one it was forked from, so RUSAGE_SELF would tell
-# of the test runner; the peak of the reader's process is handed down from this one only.
+# A process takes over the peak of the one it was forked from: RUSAGE_SELF would tell of
+# the test runner. What the reader's process takes over is this small one's.
 STREAMED_AND_PEAKS = """
 import resource, sys
 from elkhound.model.onnx_import import import_onnx
