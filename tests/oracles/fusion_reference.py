@@ -41,8 +41,8 @@ def entry_of(raw: dict[str, Any]) -> Entry:
     body = raw.get("best", raw)
     tables = {name: _table(body[name]) for name in TABLES if name in body}
     return Entry(
-        _accelerator(raw["params"]),
-        _workload(raw["params"]),
+        accelerator_of(raw["params"]),
+        fusion_workload_of(raw["params"]),
         parse_mapping("\n".join(body["mapping_text"])),
         body["energy"],
         body["latency"],
@@ -67,7 +67,7 @@ def _key(text: str) -> tuple[str, ...]:
     return tuple(str(part) for part in ast.literal_eval(text))
 
 
-def _accelerator(params: dict[str, Any]) -> Accelerator:
+def accelerator_of(params: dict[str, Any]) -> Accelerator:
     """The preset with the entry's parameters; what is absent is 1 or unlimited."""
     if params["arch"] == "tpu_v4i":
         return load_accelerator("tpu-v4i")
@@ -86,7 +86,7 @@ def _accelerator(params: dict[str, Any]) -> Accelerator:
     return replace(simple, memories=(main, buffer))
 
 
-def _workload(params: dict[str, Any]) -> FusionWorkload:
+def fusion_workload_of(params: dict[str, Any]) -> FusionWorkload:
     given = params.get("jinja", {})
     if "chain" in params:
         return fusion_workload("chain", {"einsums": params["chain"]})

@@ -168,8 +168,8 @@ def fused_tiles(
         list(_fused_choices(shape.sizes[rank], own, most, most_fused))
         for rank, own in zip(group, fused, strict=True)
     ]
-    index = np.indices([len(own) for own in choices]).reshape(len(group), -1)
-    count = index.shape[1] if group else 1
+    index = _every([len(own) for own in choices])
+    count = index.shape[1]
     factors = np.ones((count, len(group), len(slots)), np.int64)
     for i, own in enumerate(fused):
         chosen = np.array(choices[i], np.int64).reshape(len(choices[i]), len(own))
@@ -191,8 +191,8 @@ def private_tiles(
 
     Parameters
     ----------
-    left : array of ranks
-        What the fused loops leave of each size.
+    left : array
+        What the fused loops leave: of each rank, or of plain ranks together.
     """
     slots = template.slots
     most = tuple(None if s.fan_out is None else s.fan_out.size for s in slots)
@@ -202,9 +202,11 @@ def private_tiles(
         for rank in group
     ]
     total = int(left.prod())
-    if shape.copy:
+    if not group:
+        inner = []
+    elif shape.copy:
         inner = [np.ones((1, len(own)), np.int64) for own in private]
-    elif plain and group:
+    elif plain:
         inner = [factorisations(total, tuple(most[slot] for slot in private[0]))]
         inner += [np.ones((1, len(own)), np.int64) for own in private[1:]]
     else:
@@ -212,13 +214,23 @@ def private_tiles(
             factorisations(int(size), tuple(most[slot] for slot in own))
             for size, own in zip(left, private, strict=True)
         ]
-    index = np.indices([len(rows) for rows in inner]).reshape(len(group), -1)
-    count = index.shape[1] if group else 1
+    index = _every([len(rows) for rows in inner])
+    count = index.shape[1]
     factors = np.ones((count, len(group), len(slots)), np.int64)
     for i, own in enumerate(private):
         factors[:, i, own] = inner[i][index[i]]
     none = np.zeros(count, np.int64)
     return GroupTiles(group, plain, factors, np.full(count, total), none, none)
+
+
+def _every(counts: list[int]) -> Ints:
+    """Return all combinations of indices below some counts: counts × combinations."""
+    index = np.zeros((0, 1), np.int64)
+    for count in counts:
+        rows = index.shape[1]
+        own = np.tile(np.arange(count), rows)
+        index = np.concatenate([index.repeat(count, axis=1), own[None, :]])
+    return index
 
 
 def _fused_choices(

@@ -1,0 +1,170 @@
+"""The theorem of the paper: what is pruned is never needed (§6.4)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.fusion_brute_force import front
+from oracles.fusion_trees import workload_of
+
+from elkhound.heuristics.fusion.pareto_join import Joined, ParetoJoin, join
+from elkhound.model.fusion import cost_of
+from elkhound.model.fusion.accelerator import Accelerator, Compute, FanOut, Memory
+from elkhound.model.fusion.mapspace import Mapspace, Objective
+from elkhound.model.fusion.pmappings import generate, rebuild
+from elkhound.model.fusion.problem import FusionProblem
+from elkhound.model.fusion.workload import FusionWorkload
+from elkhound.model.limits import Limits
+from elkhound.model.referee import judge_fusion
+from elkhound.model.result import Status
+
+BOTH = ("energy", "latency")
+PAIR = ("T1[m,n] = T0[m,k] * W0[k,n]", "T2[m,l] = T1[m,n] * W1[n,l]")
+WORKLOADS = {
+    "two-consumers": (
+        *PAIR,
+        "T3[m,o] = T1[m,n] * W2[n,o]",
+    ),
+    "skip": (*PAIR, "T3[m,n] = T2[m,l] * T1[m,n]"),
+    "renamed": ("K[b,m] = I[b,m] * W[m]", "Q[b,p,m] = K[b,m] * X[p]"),
+    "copy": ("I[m,k] = copy I0[m,k]", "T1[m,n] = I[m,k] * W0[k,n]"),
+    "halo": ("E[x,c] = I[x] * W[c]", "F[p,c] = E[p+r,c] * V[r]"),
+}
+
+
+@st.composite
+def accelerators(draw: st.DrawFn, least_bits: int = 20) -> Accelerator:
+    """Two memories, perhaps several units: prices and rates are drawn."""
+    energy = st.sampled_from([5.0, 20.0])
+    flag = st.booleans()
+    fans: tuple[FanOut, ...] = ()
+    if draw(flag):
+        size = draw(st.sampled_from([2, 3]))
+        fans = (FanOut("MAC", "X", size, draw(flag), draw(flag)),)
+    rates = [(None, None, None), (3.0, None, None), (None, 5.0, 2.0)]
+    main = Memory(
+        "Main",
+        None,
+        draw(energy),
+        draw(energy),
+        draw(st.sampled_from([None, 4.0])),
+        keep=("not-intermediates",),
+    )
+    buffer = Memory(
+        "Buffer",
+        draw(st.sampled_from([least_bits, 2 * least_bits, 4 * least_bits])),
+        1.0,
+        2.0,
+        *draw(st.sampled_from(rates)),
+        leak=draw(st.sampled_from([0.0, 0.25])),
+        keep=("not-above",),
+    )
+    unit = Compute("MAC", 0.5, draw(st.sampled_from([1.0, 4.0])), fan_outs=fans)
+    return Accelerator("small", (main, buffer), (unit,))
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Accelerator, FusionWorkload]:
+    small = st.sampled_from([1, 2])
+    sizes = {
+        "m": draw(st.sampled_from([1, 2, 3, 4])),
+        "k": draw(small),
+        "n": draw(st.sampled_from([1, 2, 3])),
+        "l": draw(small),
+    }
+    return draw(accelerators()), workload_of(sizes, *PAIR)
+
+
+def points(found: tuple[Joined, ...]) -> list[tuple[float, float]]:
+    return [(point.energy, point.latency) for point in found]
+
+
+def assert_equal(
+    mine: list[tuple[float, float]], expected: list[tuple[float, float]]
+) -> None:
+    assert len(mine) == len(expected)
+    for one, other in zip(sorted(mine), sorted(expected), strict=True):
+        assert one == pytest.approx(other, rel=1e-9)
+
+
+@settings(derandomize=True, deadline=None, max_examples=4)
+@given(pairs())
+def test_the_front_of_two_einsums_is_that_of_all_nests(
+    case: tuple[Accelerator, FusionWorkload],
+) -> None:
+    accelerator, workload = case
+    found = join(generate(workload, accelerator, criteria=BOTH), BOTH)
+    assert_equal(points(found), front(accelerator, workload))
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(pairs())
+def test_the_front_of_many_pairs_is_that_of_all_nests(
+    case: tuple[Accelerator, FusionWorkload],
+) -> None:
+    accelerator, workload = case
+    found = join(generate(workload, accelerator, criteria=BOTH), BOTH)
+    assert_equal(points(found), front(accelerator, workload))
+
+
+@st.composite
+def shared(draw: st.DrawFn) -> tuple[Accelerator, FusionWorkload, Mapspace]:
+    name = draw(st.sampled_from(sorted(WORKLOADS)))
+    equations = WORKLOADS[name]
+    sizes = {"halo": {"p": 2, "r": 2, "x": 3, "c": 2}}.get(name) or {
+        rank: draw(st.sampled_from([1, 2, 2, 3]))
+        for rank in sorted({c for e in equations for c in _ranks(e)})
+    }
+    accelerator = draw(accelerators(least_bits=60))
+    space = Mapspace(max_fused_loops_per_rank=draw(st.sampled_from([1, 2])))
+    return accelerator, workload_of(sizes, *equations), space
+
+
+def _ranks(equation: str) -> set[str]:
+    inside = "".join(part.split("]")[0] for part in equation.split("[")[1:])
+    return {c for c in inside if c.isalpha()}
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(shared())
+def test_pruning_never_loses_a_point_of_the_front(
+    case: tuple[Accelerator, FusionWorkload, Mapspace],
+) -> None:
+    accelerator, workload, space = case
+    pruned = generate(workload, accelerator, space, BOTH)
+    everything = generate(workload, accelerator, space, ())
+    found = join(pruned, BOTH)
+    assert_equal(points(found), points(join(everything, BOTH)))
+    for point in found:
+        tree = rebuild(pruned, point.choice)
+        cost = cost_of(accelerator, workload, tree)
+        verdict = judge_fusion(accelerator, workload, tree)
+        assert (verdict.violations, cost.overflows) == ((), ())
+        assert cost.energy == pytest.approx(point.energy, rel=1e-9)
+        assert verdict.latency == pytest.approx(point.latency, rel=1e-9)
+
+
+@settings(derandomize=True, deadline=None, max_examples=6)
+@given(shared())
+def test_bounds_and_slack_keep_every_optimum(
+    case: tuple[Accelerator, FusionWorkload, Mapspace],
+) -> None:
+    accelerator, workload, space = case
+    found = points(join(generate(workload, accelerator, space, BOTH), BOTH))
+    best = {
+        Objective.ENERGY: min(energy for energy, _ in found),
+        Objective.LATENCY: min(latency for _, latency in found),
+        Objective.EDP: min(energy * latency for energy, latency in found),
+    }
+    for objective, value in best.items():
+        problem = FusionProblem(workload, accelerator, objective, space)
+        result = ParetoJoin().solve(problem, Limits())
+        assert result.status is Status.OPTIMAL
+        assert result.objective == pytest.approx(value, rel=1e-9)
+        assert result.lower_bound == result.objective
+    result = ParetoJoin().solve(
+        FusionProblem(workload, accelerator, Objective.FRONT, space), Limits()
+    )
+    assert_equal([(plan.energy, plan.latency) for plan in result.front], found)
