@@ -11,7 +11,8 @@ from elkhound.experiments import rows
 from elkhound.experiments.addresses import with_addresses
 from elkhound.experiments.contradictions import contradictions
 from elkhound.experiments.interrupts import interrupts_wait
-from elkhound.experiments.kinds import Kind, kind_of
+from elkhound.experiments.kind import Kind
+from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.methods import AnyMethod, Role, Variant, variants
 from elkhound.experiments.outcome import Outcome, SourcedBound
 from elkhound.experiments.pinning import PinnedMethod, gated, require_pins
@@ -81,6 +82,13 @@ class Table:
             return 0
         proved = any(row.status is Status.INFEASIBLE for row in self.rows)
         return 3 if proved else 4
+
+    @property
+    def refusal(self) -> InfeasibleError | None:
+        """Why there can be no plan, if that is all that every method says."""
+        errors = [o.error for o in self.outcomes]
+        reasons = [e for e in errors if isinstance(e, InfeasibleError)]
+        return reasons[0] if reasons and len(reasons) == len(errors) else None
 
     @property
     def best_plan(self) -> Any:
@@ -364,7 +372,7 @@ class _Run:
             if self.pins is not None and _is_infeasible(outcome):
                 return replace(outcome, note=f"proved: no plan keeps {self.pins.said}")
             return outcome
-        judgement = self.kind.judge(self.problem, outcome.plan)
+        judgement = self.kind.judge_result(self.problem, outcome.result)
         return replace(outcome, judgement=judgement)
 
     def _addressed(self, method: Any, limits: Limits[Any], outcome: Outcome) -> Outcome:
@@ -427,7 +435,7 @@ class _Run:
             self.problem,
             self.chip,
             tuple(self._row(outcome, same_rule) for outcome in ended),
-            contradictions(ended, same_rule),
+            contradictions(ended, same_rule) + self.kind.contradictions(ended),
             bounds,
             tuple(ended),
             self.pins,
@@ -464,6 +472,7 @@ class _Run:
             simulated_cycles=simulated,
             bytes_used=None if judgement is None else judgement.bytes_used,
             height_bytes=None if judgement is None else judgement.height_bytes,
+            **self.kind.columns(self.problem, result),
         )
 
     def _failed(self, outcome: Outcome) -> rows.Row:

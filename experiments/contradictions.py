@@ -34,7 +34,7 @@ def _against_referee(outcome: Outcome) -> Iterator[str]:
             f"{outcome.method}: its plan fails verification: "
             + "; ".join(judgement.violations)
         )
-    elif judgement.objective != result.objective:
+    elif not judgement.is_worth(result.objective):
         yield (
             f"{outcome.method}: says its plan is worth {result.objective}, "
             f"the referee computes {judgement.objective}"
@@ -73,7 +73,7 @@ def _against_plans(outcome: Outcome, others: Sequence[Outcome]) -> Iterator[str]
             )
         elif result.objective is not None and other is not outcome:
             error = result.rounding_error + result.thinning_error
-            if value < result.objective - error:
+            if other.judgement.is_below(result.objective - error):
                 yield (
                     f"{outcome.method}: says {result.objective} is optimal, "
                     f"{other.method} has a verified plan worth {value}"
@@ -89,7 +89,7 @@ def _bounds_above_plans(
         if value is None or judgement is None:
             continue
         for source, bound in bounds:
-            if bound.value > value and judgement.belongs_to(bound.order):
+            if judgement.is_below(bound.value) and judgement.belongs_to(bound.order):
                 yield (
                     f"{source}: bound {bound.value} ({bound.kind}, order "
                     f"{bound.order}) exceeds the verified plan of {outcome.method} "

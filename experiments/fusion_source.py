@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from elkhound.experiments.source import Source
 from elkhound.model.fusion import FusionWorkload
 
 
@@ -28,3 +29,37 @@ def read_fusion_workload(
     read = read_graph(name, ModelFlags(bind=bind))
     found = graph_workload(read.graph)
     return found.workload, (*read.warnings, *found.folded)
+
+
+def read_fusion_source(
+    name: str,
+    bind: Mapping[str, int],
+    accelerator: str,
+    objective: str,
+    *,
+    fuse: bool = True,
+    max_fused_loops: int | None = None,
+    max_fused_loops_per_rank: int = 1,
+) -> Source:
+    """Return the problem of mapping a workload onto an accelerator.
+
+    Parameters
+    ----------
+    name, bind, accelerator, objective
+        As the command line has them.
+    fuse, max_fused_loops, max_fused_loops_per_rank
+        See `Mapspace`.
+    """
+    from elkhound.model.fusion.mapspace import Mapspace, Objective
+    from elkhound.model.fusion.problem import FusionProblem
+    from elkhound.model.io import load_accelerator
+
+    onto = load_accelerator(accelerator)
+    workload, warnings = read_fusion_workload(name, bind)
+    problem = FusionProblem(
+        workload,
+        onto,
+        Objective(objective),
+        Mapspace(fuse, max_fused_loops, max_fused_loops_per_rank),
+    )
+    return Source(f"{workload.name}-{onto.name}", problem, None, warnings)

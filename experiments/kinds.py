@@ -1,17 +1,17 @@
-"""What a comparison needs to know about each kind of problem."""
+"""The kinds of problems that can be compared."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from elkhound.experiments import methods
+from elkhound.experiments.fusion_kind import FusionKind
+from elkhound.experiments.kind import Judgement, Kind
 from elkhound.model.allocation import Allocation, AllocationProblem
 from elkhound.model.chip import Chip
 from elkhound.model.errors import InfeasibleError
+from elkhound.model.fusion.problem import FusionProblem
 from elkhound.model.placement import (
     Addresses,
     Placement,
@@ -22,84 +22,6 @@ from elkhound.model.program import Execute, Program, Task, program_of
 from elkhound.model.result import Bound, BoundKind, OrderClass
 from elkhound.model.schedule import Schedule, ScheduleOption, ScheduleProblem
 from elkhound.model.units import in_kib
-
-Problem = TypeVar("Problem")
-Plan = TypeVar("Plan")
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The referee's answer, the same for all kinds.
-
-    Parameters
-    ----------
-    objective : int or None
-        The plan's value; None if it breaks a rule.
-    violations : tuple of str
-        One line per broken rule.
-    belongs_to : callable
-        Whether the plan is of an order class; always true without orders.
-    order : OrderClass or None
-        The narrowest class it is of; None without orders.
-    bytes_used : int or None
-        Bytes of an allocation.
-    height_bytes : int or None
-        Top of a placement's highest buffer.
-    """
-
-    objective: int | None
-    violations: tuple[str, ...]
-    belongs_to: Callable[[OrderClass | None], bool]
-    order: OrderClass | None = None
-    bytes_used: int | None = None
-    height_bytes: int | None = None
-
-    @property
-    def feasible(self) -> bool:
-        """Whether no rule is broken."""
-        return not self.violations
-
-
-class Kind(ABC, Generic[Problem, Plan]):
-    """One kind of problem: its methods, its referee, its simulation."""
-
-    name: str
-    registry: Mapping[str, methods.Entry]
-    default_methods: tuple[str, ...]
-    plan_suffix = ".json"
-
-    @abstractmethod
-    def require_feasible(self, problem: Problem) -> None:
-        """Raise InfeasibleError, with the numbers, where no plan can exist."""
-
-    @abstractmethod
-    def judge(self, problem: Problem, plan: Plan) -> Judgement:
-        """Let the referee decide what a plan is worth."""
-
-    @abstractmethod
-    def program(
-        self, problem: Problem, plan: Plan, chip: Chip | None
-    ) -> Program | None:
-        """Return the device program that the simulator runs for a plan, if any."""
-
-    @abstractmethod
-    def bounds(self, problem: Problem) -> tuple[Bound, ...]:
-        """Return lower bounds that no method has to be run for."""
-
-    @abstractmethod
-    def write_plan(
-        self,
-        path: Path,
-        problem: Problem,
-        plan: Plan,
-        chip: Chip | None,
-        addresses: Addresses | None = None,
-    ) -> None:
-        """Write a plan file that holds its problem; only schedules have addresses."""
-
-    @abstractmethod
-    def contention(self, problem: Problem) -> str | None:
-        """Return the name of the contention rule, where the kind has one."""
 
 
 class ScheduleKind(Kind[ScheduleProblem, Schedule]):
@@ -326,7 +248,8 @@ class PlacementKind(Kind[PlacementProblem, Placement]):
 
 
 KINDS: dict[str, Kind[Any, Any]] = {
-    kind.name: kind for kind in (ScheduleKind(), AllocationKind(), PlacementKind())
+    kind.name: kind
+    for kind in (ScheduleKind(), AllocationKind(), PlacementKind(), FusionKind())
 }
 
 
@@ -338,4 +261,6 @@ def kind_of(problem: object) -> Kind[Any, Any]:
         return KINDS["allocation"]
     if isinstance(problem, PlacementProblem):
         return KINDS["placement"]
+    if isinstance(problem, FusionProblem):
+        return KINDS["fusion"]
     raise TypeError(f"{type(problem).__name__} is no problem that can be compared")

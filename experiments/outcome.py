@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from elkhound.experiments.kinds import Judgement
+from elkhound.experiments.kind import Judgement
 from elkhound.model.errors import ElkhoundError
 from elkhound.model.placement import Addresses
 from elkhound.model.result import Bound, BoundKind, OrderClass, Result, Status
@@ -69,13 +69,12 @@ class Outcome:
         """Whether the referee agrees with the method; None without a plan."""
         if self.judgement is None or self.result is None:
             return None
-        return (
-            self.judgement.feasible
-            and self.judgement.objective == self.result.objective
+        return self.judgement.feasible and self.judgement.is_worth(
+            self.result.objective
         )
 
     @property
-    def verified_objective(self) -> int | None:
+    def verified_objective(self) -> int | float | None:
         """The referee's value of a plan that breaks no rule."""
         return None if self.judgement is None else self.judgement.objective
 

@@ -7,11 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elkhound.experiments.comparison import Table
+from elkhound.experiments.fusion_output import (
+    HEADINGS as FUSION_HEADINGS,
+)
+from elkhound.experiments.fusion_output import (
+    fusion_cells,
+    fusion_summary,
+    fusion_title,
+)
 from elkhound.experiments.kept import rows_with_files
 from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.rows import Row
 from elkhound.experiments.source import DEFAULT_TILE_COST
 from elkhound.model.allocation import AllocationProblem
+from elkhound.model.fusion.problem import FusionProblem
 from elkhound.model.placement import PlacementProblem
 
 if TYPE_CHECKING:
@@ -45,6 +54,8 @@ def summary(table: Table) -> dict[str, Any]:
         about["buffers"] = len(problem.buffers)
         about["capacity_bytes"] = problem.capacity_bytes
         about["minimise"] = problem.minimise
+    elif isinstance(problem, FusionProblem):
+        about |= fusion_summary(problem)
     else:
         about["operators"] = len(problem.operators)
         about["options"] = sum(len(o.options) for o in problem.operators)
@@ -83,15 +94,17 @@ def print_table(console: Console, table: Table, run_dir: Path | None) -> None:
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
+    is_fusion = isinstance(table.problem, FusionProblem)
     fit = _two_lines if console.width < _WIDE else tuple
-    method, status, *numbers = fit(_HEADINGS)
+    method, status, *numbers = fit(FUSION_HEADINGS if is_fusion else _HEADINGS)
     grid.add_column(method, overflow="fold")
     grid.add_column(status, no_wrap=True)
     for heading in numbers:
         grid.add_column(heading, justify="right", no_wrap=True)
     clock_hz = None if table.chip is None else table.chip.clock_hz
     for row in table.rows:
-        grid.add_row(*map(Text, fit(_cells(row, clock_hz))))
+        cells = fusion_cells(row) if is_fusion else _cells(row, clock_hz)
+        grid.add_row(*map(Text, fit(cells)))
     console.print(grid)
     for line in _remarks(table, run_dir):
         loud = "bold red" if line.startswith("CONTRADICTION") else None
@@ -185,6 +198,8 @@ def _title(table: Table) -> str:
             f"{problem.name}: {len(problem.buffers)} buffers, "
             f"{problem.capacity_bytes} B, height in bytes"
         )
+    if isinstance(problem, FusionProblem):
+        return fusion_title(problem)
     chip = "abstract chip" if table.chip is None else table.chip.name
     on_chip = f" on {chip}"
     name = problem.name.removesuffix(on_chip) + on_chip
@@ -216,7 +231,7 @@ def _known(value: Any, text: Callable[[Any], str]) -> str:
     return "–" if value is None else text(value)
 
 
-def cycles(value: int | None, clock_hz: int | None) -> str:
+def cycles(value: int | float | None, clock_hz: int | None) -> str:
     """Return cycles, with milli- or microseconds where the clock is known.
 
     Examples

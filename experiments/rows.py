@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -15,6 +16,15 @@ KIND_COLUMNS: dict[str, tuple[str, ...]] = {
     "schedule": ("simulated_cycles",),
     "allocation": ("bytes_used",),
     "placement": ("height_bytes", "offsets_file"),
+    "fusion": (
+        "energy",
+        "latency",
+        "edp",
+        "simulated_latency",
+        "pmappings",
+        "pareto_points",
+        "mapping",
+    ),
 }
 
 
@@ -30,9 +40,9 @@ class Row:
         Name, with its variant, as the user wrote it.
     status : Status
         What the method knows at its end.
-    objective : int or None
-        Its plan's value as the method reports it.
-    lower_bound : int or None
+    objective : int, float or None
+        Its plan's value as the method reports it; of a front, the least EDP.
+    lower_bound : int, float or None
         With a plan, the largest bound known that holds for the method's class of
         schedules: what `gap` is measured against. Without one, the bound the method
         itself proved.
@@ -44,10 +54,10 @@ class Row:
         The rule the objective is counted under.
     gap : float or None
         (objective − lower_bound) / objective.
-    rounding_error : int
+    rounding_error : int or float
         What scaling sizes or thinning options may have cost the objective.
-    simulated : int or None
-        Cycles of the plan on the simulated chip.
+    simulated : int, float or None
+        Cycles, or latency of a mapping, of the plan on the simulated chip.
     model_error : float or None
         simulated / objective − 1.
     verified : bool or None
@@ -68,19 +78,29 @@ class Row:
         Top of a placement's highest buffer, as the referee computes it.
     offsets_file : str or None
         Where a placement is kept, as CSV.
+    energy, latency, edp : float or None
+        Of a mapping, as the referee computes them, in the accelerator's units.
+    simulated_latency : float or None
+        `simulated` again, for mappings.
+    pmappings : int or None
+        Partial mappings that the method chose among.
+    pareto_points : tuple of dict or None
+        Energy and latency of every mapping found: one, or a front by rising latency.
+    mapping : str or None
+        The mapping as text.
     """
 
     kind: str
     method: str
     status: Status
-    objective: int | None
-    lower_bound: int | None
+    objective: int | float | None
+    lower_bound: int | float | None
     bound_kind: str
     order: str | None
     contention: str | None
     gap: float | None
-    rounding_error: int
-    simulated: int | None
+    rounding_error: int | float
+    simulated: int | float | None
     model_error: float | None
     verified: bool | None
     wall_seconds: float
@@ -92,6 +112,13 @@ class Row:
     bytes_used: int | None = None
     height_bytes: int | None = None
     offsets_file: str | None = None
+    energy: float | None = None
+    latency: float | None = None
+    edp: float | None = None
+    simulated_latency: float | None = None
+    pmappings: int | None = None
+    pareto_points: tuple[dict[str, float], ...] | None = None
+    mapping: str | None = None
 
     def document(self) -> dict[str, object]:
         """Return the row as JSON knows it: the columns of its kind."""
@@ -121,11 +148,14 @@ def csv_text(kind: str, rows: Iterable[Row]) -> str:
     writer = csv.DictWriter(text, columns(kind), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow(row.document())
+        cells = row.document()
+        if row.pareto_points is not None:
+            cells["pareto_points"] = json.dumps(row.pareto_points)
+        writer.writerow(cells)
     return text.getvalue()
 
 
-def gap(objective: int | None, bound: Bound | None) -> float | None:
+def gap(objective: int | float | None, bound: Bound | None) -> float | None:
     """Return (objective − L) / objective; None without a plan or a bound.
 
     A plan of 0 cycles cannot be improved: its gap is 0.
@@ -137,7 +167,9 @@ def gap(objective: int | None, bound: Bound | None) -> float | None:
     return (objective - bound.value) / objective
 
 
-def model_error(simulated: int | None, objective: int | None) -> float | None:
+def model_error(
+    simulated: int | float | None, objective: int | float | None
+) -> float | None:
     """Return simulated / objective − 1; None where either is missing or 0."""
     if simulated is None or not objective:
         return None

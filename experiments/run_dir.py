@@ -26,6 +26,7 @@ from elkhound.experiments.replacing import replace_file
 from elkhound.experiments.rows import csv_text
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError
+from elkhound.model.fusion.problem import FusionProblem
 from elkhound.model.placement import PlacementProblem
 from elkhound.model.schedule import ScheduleProblem
 
@@ -139,6 +140,8 @@ class RunDir:
                 part, table.problem, outcome.plan, table.chip, outcome.addresses
             )
             os.replace(part, target)
+            for suffix, text in kind.exports(table.problem, outcome.result).items():
+                self._write(f"plans/{target.stem}{suffix}", text)
         if outcome.score is not None:
             from elkhound.simpy_chip import score_document, trace_document
 
@@ -162,6 +165,11 @@ class RunDir:
         from elkhound.experiments import plots
 
         folder = self.path / "plots"
+        if isinstance(table.problem, FusionProblem):
+            from elkhound.experiments.fusion_plots import draw_fusion
+
+            draw_fusion(folder, table)
+            return
         clock_hz = None if table.chip is None else table.chip.clock_hz
         documents = [row.document() for row in table.rows]
         if any(row.objective is not None for row in table.rows):

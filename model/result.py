@@ -88,8 +88,8 @@ class Bound:
 
     Parameters
     ----------
-    value : int
-        No plan of the class is below it.
+    value : int or float
+        No plan of the class is below it; a float where the objective is one.
     kind : BoundKind
         How it was obtained.
     order : OrderClass
@@ -98,7 +98,7 @@ class Bound:
         The rule it holds under; None where the problem has none.
     """
 
-    value: int
+    value: int | float
     kind: BoundKind
     order: OrderClass
     contention: Contention | None = None
@@ -116,13 +116,13 @@ class Result(Generic[Plan]):
         See `Status`; INFEASIBLE is said only with a proof.
     plan : Plan or None
         The best plan found.
-    objective : int or None
+    objective : int, float or None
         Its value in the problem's own unit.
     bound : Bound or None
         The best proven lower bound.
     order : OrderClass or None
         The class of schedules searched; None where the problem has no orders.
-    rounding_error, thinning_error : int
+    rounding_error, thinning_error : int or float
         How much scaling sizes or thinning options may have cost the objective.
     seed : int
         Seed used.
@@ -137,11 +137,11 @@ class Result(Generic[Plan]):
     method: str
     status: Status
     plan: Plan | None = None
-    objective: int | None = None
+    objective: int | float | None = None
     bound: Bound | None = None
     order: OrderClass | None = None
-    rounding_error: int = 0
-    thinning_error: int = 0
+    rounding_error: int | float = 0
+    thinning_error: int | float = 0
     seed: int = 0
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0

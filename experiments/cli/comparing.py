@@ -103,6 +103,8 @@ def run_comparison(
                 keep.draw(table)
             except KeyboardInterrupt:
                 interrupted = True
+    if table.refusal is not None and not interrupted:
+        raise table.refusal
     print_result(table, keep.path, as_json)
     if interrupted:
         click.echo("elkhound: interrupted; finished methods are kept", err=True)

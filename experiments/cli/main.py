@@ -26,6 +26,7 @@ VERBS = {
     "evaluate": "evaluate",
     "allocate": "allocate",
     "place": "place",
+    "fuse": "fuse",
     "generate": "generate",
     "sweep": "sweep",
     "rows": "rows",

@@ -90,7 +90,7 @@ def command(
     _print(score, judgement.objective, read.chip)
 
 
-def _print(score: Any, planned: int | None, chip: Any) -> None:
+def _print(score: Any, planned: int | float | None, chip: Any) -> None:
     from elkhound.experiments.output import cycles
     from elkhound.experiments.rows import model_error
 

@@ -11,7 +11,7 @@ from elkhound.model.fusion.mapping import LoopTree
 from elkhound.model.fusion.mapspace import WHOLE_SPACE, Mapspace, Objective
 from elkhound.model.fusion.workload import FusionWorkload
 from elkhound.model.limits import Limits
-from elkhound.model.result import Status
+from elkhound.model.result import Bound, BoundKind, OrderClass, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,11 @@ class FusionProblem:
     accelerator: Accelerator
     objective: Objective = Objective.ENERGY
     mapspace: Mapspace = WHOLE_SPACE
+
+    @property
+    def name(self) -> str:
+        """What is mapped onto what, in words."""
+        return f"{self.workload.name} on {self.accelerator.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,8 @@ class FusionResult:
         No mapping of the mapspace is below it.
     front : tuple of FusionPlan
         Energy against latency, by rising latency, where the objective asks for it.
+    rounding_error : float
+        How much counting costs in whole units may have cost the objective.
     seed : int
         Seed used.
     wall_seconds, cpu_seconds : float
@@ -100,6 +107,7 @@ class FusionResult:
     objective: float | None = None
     lower_bound: float | None = None
     front: tuple[FusionPlan, ...] = ()
+    rounding_error: float = 0.0
     seed: int = 0
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -115,6 +123,23 @@ class FusionResult:
                 f"{self.method}: status {self.status} "
                 f"{'with' if has_plan else 'without'} a plan"
             )
+
+    @property
+    def bound(self) -> Bound | None:
+        """The lower bound as other problems have it."""
+        if self.lower_bound is None:
+            return None
+        return Bound(self.lower_bound, BoundKind.PROOF, OrderClass.free())
+
+    @property
+    def order(self) -> None:
+        """None: einsums run in the order of the workload."""
+        return
+
+    @property
+    def thinning_error(self) -> float:
+        """0: no partial mapping is left out."""
+        return 0.0
 
 
 class FusionMethod(Protocol):

@@ -16,7 +16,10 @@ from elkhound.model.allocation import (
     AllocationProblem,
 )
 from elkhound.model.errors import nearest
+from elkhound.model.fusion.problem import FusionProblem
+from elkhound.model.io.accelerator_file import accelerator_document
 from elkhound.model.io.document import Document, KeyPath, read_document, show
+from elkhound.model.io.fusion_workload_file import fusion_workload_document
 from elkhound.model.io.problem_models import (
     AllocationModel,
     OperatorModel,
@@ -34,7 +37,7 @@ from elkhound.model.schedule import (
     ScheduleProblem,
 )
 
-Problem = ScheduleProblem | AllocationProblem | PlacementProblem
+Problem = ScheduleProblem | AllocationProblem | PlacementProblem | FusionProblem
 _KINDS = ("schedule", "allocation", "placement")
 _OPTION_KEYS = (
     "execute_plan",
@@ -167,6 +170,14 @@ def problem_document(problem: Problem) -> dict[str, object]:
             "capacity_bytes": problem.capacity_bytes,
             "minimise": problem.minimise,
             "buffers": [asdict(buffer) for buffer in problem.buffers],
+        }
+    if isinstance(problem, FusionProblem):
+        return {
+            "kind": "fusion",
+            "objective": str(problem.objective),
+            "mapspace": asdict(problem.mapspace),
+            "workload": fusion_workload_document(problem.workload),
+            "accelerator": accelerator_document(problem.accelerator),
         }
     header: dict[str, object] = {
         "kind": "schedule",

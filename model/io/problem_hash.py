@@ -6,7 +6,12 @@ import hashlib
 import json
 
 from elkhound.model.allocation import AllocationProblem
-from elkhound.model.io.problem_file import Problem, distinct_option_lists
+from elkhound.model.fusion.problem import FusionProblem
+from elkhound.model.io.problem_file import (
+    Problem,
+    distinct_option_lists,
+    problem_document,
+)
 from elkhound.model.placement import PlacementProblem
 from elkhound.model.schedule import Contention, ScheduleProblem
 
@@ -31,6 +36,8 @@ def problem_hash(problem: Problem) -> str:
         return _sha256(_allocation_parts(problem))
     if isinstance(problem, PlacementProblem):
         return _sha256(_placement_parts(problem))
+    if isinstance(problem, FusionProblem):
+        return _sha256(problem_document(problem))
     return _sha256(_schedule_parts(problem))
 
 

@@ -149,7 +149,7 @@ class _Run:
 
     def _levels(self) -> Iterator[Level]:
         left = self.reduced.problem
-        share = self.bound.value // max(1, len(left.streaming))
+        share = int(self.bound.value) // max(1, len(left.streaming))
         few = most_classes(left) <= FEW_CLASSES
         exact = exact_classes(left).operators
         small = few and sum((len(c) - 1).bit_length() for c in exact) <= MASK_BITS

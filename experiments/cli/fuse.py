@@ -1,0 +1,108 @@
+"""`elkhound fuse`: fused mappings of a workload on an accelerator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from elkhound.experiments.cli import options
+from elkhound.experiments.cli.comparing import run_comparison
+
+OBJECTIVES = ("energy", "latency", "edp", "front")
+
+
+@click.command(
+    "fuse",
+    epilog=options.verbatim(
+        "Examples:",
+        "  elkhound fuse chain.yaml --accelerator tpu-v4i --objective energy \\",
+        "    --methods pareto-join,cp-sat --json",
+        "  elkhound fuse matmuls --bind einsums=3,m=64,width=64 --accelerator simple",
+        "  elkhound fuse block.onnx --bind batch=1 --accelerator edge --objective edp",
+        "",
+        "Exit status: 0 done, 2 bad input, 3 proved infeasible, 4 nothing found in",
+        "time, 5 contradiction or failed verification, 130 after Ctrl-C.",
+    ),
+)
+@click.argument("workload")
+@click.option(
+    "--accelerator",
+    required=True,
+    metavar="NAME|FILE",
+    help="Preset, YAML file, or a chip.",
+)
+@click.option(
+    "--objective",
+    type=options.OneOf(*OBJECTIVES),
+    default="energy",
+    show_default=True,
+    help="What is least; front: every trade of energy against latency.",
+)
+@click.option(
+    "--methods",
+    metavar="A,B,…",
+    help="Methods, with variants (see `elkhound methods`).  [default: pareto-join]",
+)
+@options.bind_flag
+@click.option(
+    "--no-fuse", is_flag=True, help="Send every intermediate through main memory."
+)
+@click.option(
+    "--max-fused-loops",
+    type=click.IntRange(min=0),
+    help="Most loops above what one einsum shares with others.  [default: no limit]",
+)
+@click.option(
+    "--max-fused-loops-per-rank",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Most of them over one rank.",
+)
+@options.limit_flags
+@click.option(
+    "--run-dir",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Where everything is kept.  [default: runs/<time>-<name>]",
+)
+@click.option("--no-plots", is_flag=True, help="Draw no plots.")
+@options.json_flag
+@click.pass_context
+def command(context: click.Context, /, workload: str, **values: Any) -> None:
+    """Map WORKLOAD onto an accelerator, einsums fused, with several methods.
+
+    WORKLOAD is built in, a YAML file of einsums, or an ONNX file. The referee judges
+    every mapping. Mappings (text, YAML, NumPy loop nest), rows and plots are kept in a
+    run directory.
+    """
+    from elkhound.experiments.fusion_source import read_fusion_source
+
+    if values["no_fuse"]:
+        options.refuse_given(
+            context,
+            ("max_fused_loops", "max_fused_loops_per_rank"),
+            "where nothing is fused",
+        )
+    source = read_fusion_source(
+        workload,
+        values["bind"],
+        values["accelerator"],
+        values["objective"],
+        fuse=not values["no_fuse"],
+        max_fused_loops=values["max_fused_loops"],
+        max_fused_loops_per_rank=values["max_fused_loops_per_rank"],
+    )
+    named = ("bind", "accelerator", "objective", "no_fuse")
+    run_comparison(
+        context,
+        source,
+        values["methods"],
+        options.limits_of(values),
+        {"workload": workload, **{name: values[name] for name in named}},
+        run_dir=values["run_dir"],
+        plots=not values["no_plots"],
+        as_json=values["as_json"],
+    )

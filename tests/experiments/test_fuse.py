@@ -1,0 +1,133 @@
+"""`elkhound fuse`: rows, files, exit statuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.said import Said
+
+from elkhound.model.fusion import mapping_text
+from elkhound.model.io import load_mapping
+
+CHAIN = """\
+workload: chain
+sizes: {m: 64, n0: 64, n1: 64, n2: 64}
+bits: 8
+einsums: ["T1[m,n1] = T0[m,n0] * W0[n0,n1]", "T2[m,n2] = T1[m,n1] * W1[n1,n2]"]
+"""
+TINY = """\
+accelerator: tiny
+memories:
+  - {name: DRAM, size_bits: inf, read_energy: 9, write_energy: 9, keep: all}
+  - {name: Buffer, size_bits: 16, read_energy: 1, write_energy: 1, keep: all}
+compute:
+  - {name: MAC, energy: 1, tensors: 3}
+"""
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> str:
+    """chain.yaml: two matmuls of 64³ in 8 bit."""
+    (tmp_path / "chain.yaml").write_text(CHAIN)
+    return "chain.yaml"
+
+
+def test_fuse_prints_the_golden_optimum_and_keeps_its_mapping(
+    say: Callable[..., Said], chain: str
+) -> None:
+    said = say("fuse", chain, "--accelerator", "simple", "--run-dir", "run", "--json")
+    assert said.status == 0
+    document = json.loads(said.out)
+    assert document["problem"]["kind"] == "fusion"
+    assert document["contradictions"] == []
+    (row,) = document["rows"]
+    assert (row["method"], row["status"]) == ("pareto-join", "optimal")
+    assert row["objective"] == row["energy"] == row["lower_bound"] == 30_474_240
+    assert row["latency"] == 2_105_344
+    assert row["edp"] == row["energy"] * row["latency"]
+    assert row["pareto_points"] == [{"energy": 30_474_240, "latency": 2_105_344}]
+    assert row["verified"] is True
+    assert row["pmappings"] > 0
+    kept = [load_mapping(f"run/plans/pareto-join{s}") for s in (".txt", ".yaml")]
+    assert [mapping_text(tree) for tree in kept] == [row["mapping"]] * 2
+    again = say(
+        "evaluate", "--mapping", "run/plans/pareto-join.txt", "--workload", chain,
+        "--accelerator", "simple", "--json",
+    )  # fmt: skip
+    assert json.loads(again.out)["energy"] == row["energy"]
+    assert "def " in (Path("run") / "plans" / "pareto-join.py").read_text()
+    for plot in ("energy", "fused", "looptree"):
+        assert (Path("run") / "plots" / f"{plot}.png").stat().st_size > 0
+
+
+def test_a_front_has_its_nine_points_in_row_files_and_plot(
+    say: Callable[..., Said], chain: str
+) -> None:
+    said = say(
+        "fuse", chain, "--accelerator", "simple", "--objective", "front",
+        "--run-dir", "run", "--json",
+    )  # fmt: skip
+    (row,) = json.loads(said.out)["rows"]
+    points = row["pareto_points"]
+    assert len(points) == 9
+    assert points[0] == {"energy": 1_671_692_288, "latency": 524_288}
+    assert points[-1] == {"energy": 30_474_240, "latency": 2_105_344}
+    assert len(list(Path("run/plans").glob("pareto-join-point-*.txt"))) == 9
+    assert (Path("run") / "plots" / "pareto.svg").exists()
+    assert '""energy""' in (Path("run") / "rows.csv").read_text()
+
+
+def test_the_table_has_costs_and_no_columns_of_schedules(
+    say: Callable[..., Said], chain: str
+) -> None:
+    said = say("fuse", chain, "--accelerator", "simple", "--no-plots")
+    assert said.status == 0
+    assert "chain on simple: 2 einsums, least energy, latency in cycles" in said.out
+    assert "30474240" in said.out
+    assert "model error" not in said.out
+    assert "1 of 1 plans verified by the referee" in said.out
+
+
+def test_without_fusion_every_intermediate_goes_through_main_memory(
+    say: Callable[..., Said], chain: str
+) -> None:
+    ask = ("fuse", chain, "--accelerator", "simple", "--no-plots", "--json")
+    (fused,) = json.loads(say(*ask).out)["rows"]
+    (unfused,) = json.loads(say(*ask, "--no-fuse").out)["rows"]
+    # T1 (64 · 64 · 8 bit) is written to and read from main memory at 100 a bit, and
+    # takes no part in the buffer's traffic less.
+    assert unfused["energy"] - fused["energy"] >= 2 * 64 * 64 * 8 * 100 * 0.99
+    said = say(*ask, "--no-fuse", "--max-fused-loops", "1")
+    assert said.status == 2
+    assert json.loads(said.out)["error"]["where"] == "--max-fused-loops"
+
+
+def test_what_fits_nowhere_names_memory_need_and_size(
+    say: Callable[..., Said], chain: str, tmp_path: Path
+) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    said = say("fuse", chain, "--accelerator", "tiny.yaml", "--no-plots", "--json")
+    assert said.status == 3
+    message = json.loads(said.out)["error"]["message"]
+    assert "memory Buffer needs at least 24 bits, has 16" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(("--objective", "edb"), "edp", id="objective"),
+        pytest.param(("--methods", "pareto-joint"), "pareto-join", id="method"),
+        pytest.param(("--accelerator", "simpel"), "simple", id="accelerator"),
+        pytest.param(("--time-limit", "0"), "above 0 seconds", id="time"),
+    ],
+)
+def test_wrong_words_are_answered_with_the_nearest(
+    say: Callable[..., Said], chain: str, arguments: tuple[str, str], message: str
+) -> None:
+    said = say("fuse", chain, "--accelerator", "simple", *arguments)
+    assert said.status == 2
+    assert message in said.err
+    assert said.err.count("\n") == 1
