@@ -33,9 +33,9 @@ from elkhound.model.schedule import (
 from elkhound.simpy_chip import simulate
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "decoder_block.onnx"
-RANDOM_METHODS = ("basic", "static", "elk-dyn", "dp", "cp-sat")
+RANDOM_METHODS = ("basic", "static", "elk-dyn", "elk-full", "dp", "cp-sat")
 SLOW_METHODS = ("milp", "brute-force")  # on every eighth random problem
-REAL_METHODS = ("basic", "static", "elk-dyn", "dp")
+REAL_METHODS = ("basic", "static", "elk-dyn", "elk-full", "dp")
 REAL = (
     (str(EXAMPLE), "toy-64", {"batch": 4, "context": 512}),
     ("llama-2-13b", "ipu-pod4-hbm", {"batch": 32, "seq": 2048, "layers": 1}),
@@ -45,6 +45,13 @@ REAL = (
     ("opt-30b", "ipu-pod4-hbm", {"batch": 16, "seq": 1024, "layers": 1}),
     ("gemma-2-27b", "ipu-pod4-hbm", {"batch": 16, "seq": 2048, "layers": 1}),
     ("llama-2-7b", "ipu-mk2-hbm", {"batch": 4, "seq": 1024, "layers": 1}),
+    ("llama-2-13b", "ipu-pod4-hbm", {"batch": 32, "seq": 2048}),
+    ("llama-2-13b", "ipu-pod4-hbm-mesh", {"batch": 32, "seq": 2048, "layers": 1}),
+    ("llama-2-70b", "ipu-pod4-hbm", {"batch": 32, "seq": 2048, "layers": 2}),
+    ("gpt-3-6.7b", "ipu-pod4-hbm", {"batch": 32, "seq": 2048, "layers": 1}),
+    ("gpt-3-175b", "ipu-pod4-hbm", {"batch": 16, "seq": 2048, "layers": 1}),
+    ("deepseek-v3", "ipu-pod4-hbm", {"batch": 16, "seq": 1024, "layers": 4}),
+    ("dit-xl-2", "ipu-mk2-hbm", {"batch": 4, "seq": 256, "layers": 2}),
 )
 
 
