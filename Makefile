@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 RUN_DIR ?= runs/demo
 
-.PHONY: demo install test slow lint types clean
+.PHONY: demo figures install test slow lint types clean
 
 $(VENV)/.installed: setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,9 @@ install: $(VENV)/.installed
 
 demo: $(VENV)/.installed
 	$(BIN)/elkhound compare examples/decoder_block.onnx --bind batch=4,context=512 --chip toy-64 --time-limit 20 --run-dir $(RUN_DIR)
+
+figures: $(VENV)/.installed
+	$(BIN)/elkhound figures --quick --jobs 2
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"

@@ -30,6 +30,7 @@ VERBS = {
     "generate": "generate",
     "sweep": "sweep",
     "rows": "rows",
+    "figures": "figures",
     "import": "import_model",
     "options": "operator_options",
     "methods": "methods",

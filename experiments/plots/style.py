@@ -49,23 +49,24 @@ RC: dict[Any, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How a method is drawn everywhere."""
+    """How a method is drawn everywhere: lines by marker, bars by hatch."""
 
     color: str
     marker: str
+    hatch: str = ""
 
 
 MARKS: Mapping[str, Mark] = {
     "brute-force": Mark(BLACK, "*"),
     "cp-sat": Mark(BLUE, "o"),
     "milp": Mark(SKY, "s"),
-    "dp": Mark(PURPLE, "D"),
+    "dp": Mark(PURPLE, "D", "\\\\\\"),
     "knapsack-dp": Mark(PURPLE, "D"),
     "basic": Mark(GREY, "v"),
-    "static": Mark(GREEN, "^"),
-    "elk-dyn": Mark(ORANGE, "P"),
+    "static": Mark(GREEN, "^", "///"),
+    "elk-dyn": Mark(ORANGE, "P", "..."),
     "delta": Mark(ORANGE, "P"),
-    "elk-full": Mark(VERMILION, "X"),
+    "elk-full": Mark(VERMILION, "X", "xxx"),
     "delta-hull-fill": Mark(VERMILION, "X"),
     "ideal": Mark(YELLOW, "h"),
 }

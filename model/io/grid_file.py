@@ -154,7 +154,11 @@ def load_grid(path: str | Path) -> GridFile:
     BadInputError
         A key or value is wrong: named with file, line and nearest legal key.
     """
-    document = read_document(path)
+    return grid_of(read_document(path))
+
+
+def grid_of(document: Document) -> GridFile:
+    """Return the grid of a document; `load_grid` says what is refused."""
     model = validated(document, GridFileModel).grid
     reading = (
         "phase", "patterns", "spill", "tile_cost", "contention", "max_outstanding",

@@ -1,0 +1,1 @@
+"""Figures of the papers and studies of ours: measured, drawn, and held against them."""

@@ -1,0 +1,40 @@
+"""Which figures there are; a new one is a script of this package and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+
+from elkhound.experiments.figures.figure import Figure
+from elkhound.model.errors import BadInputError, nearest
+
+# name -> script of this package; its FIGURE is imported when it is asked for
+SCRIPTS = {
+    "elk-17": "elk_17",
+    "elk-18": "elk_18",
+}
+
+
+def figure(name: str) -> Figure:
+    """Return the figure of this name.
+
+    Raises
+    ------
+    BadInputError
+        There is none; the nearest is named.
+    """
+    if name not in SCRIPTS:
+        raise BadInputError(
+            f"no figure {name!r}",
+            code="unknown-figure",
+            where="NAME",
+            hint=nearest(name, list(SCRIPTS)),
+        )
+    module = import_module(f"elkhound.experiments.figures.{SCRIPTS[name]}")
+    found: Figure = module.FIGURE
+    return found
+
+
+def figures(names: Sequence[str] = ()) -> tuple[Figure, ...]:
+    """Return these figures, each once; none for all."""
+    return tuple(figure(name) for name in dict.fromkeys(names or SCRIPTS))

@@ -1,0 +1,209 @@
+"""Figures of a small kind: measured, written, drawn, resumed, and failing alone."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.said import Said
+
+from elkhound.experiments.figures import registry
+from elkhound.experiments.figures.designs import (
+    design_bars_of,
+    design_lines,
+    fair_ratios,
+    mean_ratio,
+    planned,
+    ratios,
+)
+from elkhound.experiments.figures.figure import Figure, Line
+from elkhound.experiments.figures.measures import Computed, Swept, points_of_grids
+from elkhound.experiments.plots.design_bars import design_bars_figure
+from elkhound.model.errors import BadInputError
+
+Say = Callable[..., Said]
+
+
+def grids(quick: bool) -> list[dict[str, Any]]:
+    """A layer small enough for a chip of eight cores."""
+    bind = {"batch": 1, "seq": 16, "layers": 1}
+    chip = {"chip": "toy-8", "set": {"sram_bytes": 2**30, "chips": 1}}
+    methods = ["basic", "elk-dyn", "ideal"][: 2 if quick else 3]
+    return [{"model": "gpt-3-6.7b", "bind": bind, **chip, "methods": methods}]
+
+
+def draw(lines: Sequence[Line]) -> Any:
+    return design_bars_figure(
+        design_bars_of(lines, "model", lambda line: str(line["bind.batch"])),
+        label="latency (ms)",
+    )
+
+
+def squares(number: int) -> list[Line]:
+    return [{"number": number, "square": number * number}]
+
+
+def broken(number: int) -> list[Line]:
+    raise ZeroDivisionError(f"at {number}")
+
+
+def computed(name: str, compute: Callable[..., list[Line]]) -> Figure:
+    pieces = Computed(name, lambda quick: [{"number": 2}, {"number": 3}], compute)
+    return Figure(
+        name=name,
+        title="squares",
+        said="squares grow",
+        measure=pieces,
+        draw=lambda lines: design_bars_figure({"x": {"g": []}}, label="squares"),
+        found=lambda lines: f"the last is {lines[-1]['square']}",
+        why="they are squares",
+        quick_cpu_seconds=0,
+    )
+
+
+TINY = Figure(
+    name="tiny",
+    title="a tiny figure",
+    said="nothing",
+    measure=Swept(grids, design_lines),
+    draw=draw,
+    found=lambda lines: f"{len(lines)} lines",
+    why="it is tiny",
+    quick_cpu_seconds=1,
+)
+
+
+@pytest.fixture
+def own_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registers tiny, squares and broken in place of all figures."""
+    own = {f.name: f for f in (TINY, computed("broken", broken))}
+    own["squares"] = computed("squares", squares)
+    monkeypatch.setattr(registry, "SCRIPTS", dict.fromkeys(own, ""))
+
+    def module(name: str) -> Any:
+        raise AssertionError(name)
+
+    monkeypatch.setattr(registry, "import_module", module)
+    monkeypatch.setattr(registry, "figure", own.__getitem__)
+
+
+@pytest.mark.usefixtures("own_figures")
+def test_a_figure_is_measured_written_drawn_and_told(say: Say) -> None:
+    said = say("figures", "tiny", "--output", "out")
+    assert said.status == 0, said.err
+    assert "measured: 3 lines" in said.out
+    lines = list(csv.DictReader(Path("out/tiny/rows.csv").read_text().splitlines()))
+    assert [line["method"] for line in lines] == ["basic", "elk-dyn", "ideal"]
+    assert all(line["elkhound"].startswith("elkhound ") for line in lines)
+    # Ideal's bound stands where the others have their planned time, and is below them
+    times = [float(line["planned_ms"]) for line in lines]
+    assert times[2] <= min(times)
+    about = json.loads(Path("out/tiny/configuration.json").read_text())
+    assert about["configuration"] == grids(False)
+    assert about["versions"]["python"]
+    assert Path("out/tiny/tiny.svg").read_text().startswith("<?xml")
+    assert Path("out/tiny/tiny.png").read_bytes().startswith(b"\x89PNG")
+    text = Path("out/tiny/finding.md").read_text()
+    assert all(part in text for part in ("nothing", "3 lines", "it is tiny"))
+
+
+@pytest.mark.usefixtures("own_figures")
+def test_a_second_run_measures_nothing_and_writes_the_same_rows(say: Say) -> None:
+    say("figures", "tiny", "squares", "--quick", "--output", "out")
+    before = Path("out/tiny/rows.csv").read_bytes()
+    said = say("figures", "tiny", "squares", "--quick", "--output", "out", "--json")
+    tiny, square = json.loads(said.out)["figures"]
+    assert (tiny["reused"], tiny["computed"]) == (2, 0)
+    assert (square["reused"], square["computed"]) == (2, 0)
+    assert Path("out/tiny/rows.csv").read_bytes() == before
+
+
+@pytest.mark.usefixtures("own_figures")
+def test_a_figure_that_fails_does_not_lose_the_others(say: Say) -> None:
+    said = say("figures", "broken", "squares", "--output", "out")
+    assert said.status == 2
+    assert "failed: broken: internal error: ZeroDivisionError: at 2" in said.out
+    assert "measured: the last is 9" in said.out
+    assert Path("out/squares/squares.svg").exists()
+    assert not Path("out/broken/rows.csv").exists()
+
+
+@pytest.mark.usefixtures("own_figures")
+def test_ctrl_c_keeps_the_figures_that_are_finished(
+    say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(number: int) -> list[Line]:
+        raise KeyboardInterrupt
+
+    stopped = computed("stopped", interrupted)
+    own = {"squares": computed("squares", squares), "stopped": stopped}
+    monkeypatch.setattr(registry, "figure", own.__getitem__)
+    said = say("figures", "squares", "stopped", "--output", "out", "--json")
+    assert said.status == 130
+    assert [f["name"] for f in json.loads(said.out)["figures"]] == ["squares"]
+    assert Path("out/squares/squares.png").exists()
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(say: Say) -> None:
+    said = say("figures", "elk-177")
+    assert said.status == 2
+    assert said.err.count("\n") == 1
+    assert "no figure 'elk-177'" in said.err
+    assert "elk-17" in said.err
+
+
+def test_the_list_names_every_figure_once(say: Say) -> None:
+    entries = json.loads(say("figures", "--list", "--json").out)["figures"]
+    assert [entry["name"] for entry in entries] == list(registry.SCRIPTS)
+    assert all(entry["title"] and entry["said"] for entry in entries)
+    assert "elk-17" in say("figures", "--list").out
+    assert "--quick: has no effect" in say("figures", "--list", "--quick").err
+
+
+@pytest.mark.parametrize("name", registry.SCRIPTS)
+@pytest.mark.parametrize("quick", [True, False], ids=["quick", "full"])
+def test_every_configuration_is_json_and_not_empty(name: str, quick: bool) -> None:
+    figure = registry.figure(name)
+    assert figure.name == name
+    configuration = figure.measure.configuration(quick)
+    assert configuration
+    assert json.loads(json.dumps(configuration)) == configuration
+
+
+@pytest.mark.parametrize("name", registry.SCRIPTS)
+def test_every_quick_grid_is_valid(name: str) -> None:
+    measure = registry.figure(name).measure
+    if isinstance(measure, Swept):
+        points = measure.points(measure.configuration(True))
+        assert len({point.key for point in points}) == len(points) > 0
+
+
+def test_a_grid_that_is_wrong_is_refused_like_a_file() -> None:
+    with pytest.raises(BadInputError, match="elk-ful"):
+        points_of_grids([{"model": "llama-2-7b", "methods": ["elk-ful"]}])
+
+
+def test_ratios_count_the_cells_in_which_both_have_a_value() -> None:
+    lines: list[Line] = [
+        {"model": "a", "method": "basic", "planned_ms": 3.0},
+        {"model": "a", "method": "elk-full", "planned_ms": 1.5},
+        {"model": "b", "method": "basic", "planned_ms": None},
+        {"model": "b", "method": "elk-full", "planned_ms": 1.0},
+        {"model": "c", "method": "basic", "planned_ms": 4.0},
+        {"model": "c", "method": "elk-full", "planned_ms": 0.5},
+    ]
+    found = ratios(lines, ["model"], "basic", "elk-full", planned)
+    assert found == [2.0, 8.0]
+    assert mean_ratio(found) == "4.000×"  # √(2 · 8)
+
+
+def test_without_a_plan_a_ratio_is_unknown() -> None:
+    lines: list[Line] = [
+        {"model": "a", "method": m, "planned_ms": None, "simulated_ms": None}
+        for m in ("basic", "static", "elk-dyn", "elk-full", "ideal")
+    ]
+    assert "unknown as fast as static" in fair_ratios(lines, ["model"])
