@@ -99,10 +99,12 @@ class _Model:
         self.least_bytes = least_bytes
         self.cp = cp_model.CpModel()
         sizes = [b.size_bytes for b in problem.buffers]
-        # no height above the sum of all sizes is ever needed
+        # no height above the sum of all sizes, as the model rounds them, is needed
         highest = min(problem.capacity_bytes, sum(sizes))
         self.unit: Unit = unit_for(sizes, 2 * highest)
-        self.capacity = self.unit.down(highest)
+        self.capacity = min(
+            self.unit.down(problem.capacity_bytes), sum(map(self.unit.up, sizes))
+        )
         self.height = self.cp.new_int_var(0, self.capacity, "height")
         self.rectangles = [self._rectangle(k) for k, size in enumerate(sizes) if size]
 

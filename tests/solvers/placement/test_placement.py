@@ -101,6 +101,17 @@ def test_the_least_height_is_proved(method: Search | CpSat) -> None:
     assert result.objective == problem.capacity_bytes + 1
 
 
+def test_rounded_sizes_have_room_for_what_rounding_adds() -> None:
+    # Units of 256 B: three times 2^35 + 256 and once 256 are more than the 3 · 2^35 + 7
+    # that all sizes add up to. On top lies either d with its 1 B or a large one.
+    large = [Buffer(name, 0, 1, 2**35 + 2) for name in "abc"]
+    buffers = (*large, Buffer("d", 0, 1, 1))
+    roomy = PlacementProblem(2**40, buffers, minimise=True)
+    result = solve(CpSat(), roomy)
+    assert result.status is Status.FEASIBLE
+    assert result.objective in (3 * 2**35 + 769, 3 * 2**35 + 770)
+
+
 def test_a_search_that_is_cut_off_knows_nothing() -> None:
     result = solve(Search(), cannot_fit(), nodes=20)
     assert result.status is Status.UNKNOWN
