@@ -183,8 +183,10 @@ def test_every_quick_grid_is_valid(name: str) -> None:
 
 
 def test_a_grid_that_is_wrong_is_refused_like_a_file() -> None:
+    bind = {"batch": 1, "seq": 16, "layers": 1}
+    grid = {"model": "llama-2-7b", "bind": bind, "methods": ["elk-ful"]}
     with pytest.raises(BadInputError, match="elk-ful"):
-        points_of_grids([{"model": "llama-2-7b", "methods": ["elk-ful"]}])
+        points_of_grids([grid])
 
 
 def test_ratios_count_the_cells_in_which_both_have_a_value() -> None:
