@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,8 @@ from elkhound.model.fusion.pmappings.pareto import pareto
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+_TOLERANCE = 1e-9  # relative; of sums in different orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +76,20 @@ class _Rows:
         )
 
 
-def join(pmappings: Pmappings, criteria: tuple[str, ...]) -> tuple[Joined, ...]:
+def join(
+    pmappings: Pmappings,
+    criteria: tuple[str, ...],
+    most: Mapping[str, float] | None = None,
+) -> tuple[Joined, ...]:
     """Return the best mappings in these criteria, by rising latency.
 
     Parameters
     ----------
     criteria : tuple of str
         Of ``energy`` and ``latency``; both give the front, none gives all mappings.
+    most : mapping of str to float, optional
+        Leave out mappings that exceed this in a criterion: rows are dropped as soon as
+        they do with the least that the einsums still to come cost.
     """
     accelerator = pmappings.accelerator
     if not all(len(table.classes) for table in pmappings.tables):
@@ -96,7 +105,8 @@ def join(pmappings: Pmappings, criteria: tuple[str, ...]) -> tuple[Joined, ...]:
     history: list[list[_Rows]] = []
     for index, table in enumerate(pmappings.tables):
         history.append(list(states.values()))
-        states = _joined(pmappings, table, index, states, capacity, criteria)
+        bound = _Bound.after(pmappings, index, most or {})
+        states = _joined(pmappings, table, index, states, capacity, criteria, bound)
     last = list(states.values())
     found = [
         _traced(history, rows, row) for rows in last for row in range(len(rows.energy))
@@ -111,6 +121,7 @@ def _joined(
     states: dict[Interface, _Rows],
     capacity: Floats,
     criteria: tuple[str, ...],
+    bound: _Bound,
 ) -> dict[Interface, _Rows]:
     """Return all rows after one more einsum, pruned by interface."""
     later = used_later(pmappings.workload, index)
@@ -118,13 +129,14 @@ def _joined(
     found: dict[Interface, list[_Rows]] = defaultdict(list)
     fitting = _Index(table)
     for number, (interface, rows) in enumerate(states.items()):
-        for group in fitting.groups(interface):
+        for group in bound.promising(rows, fitting.groups(interface)):
             own = table.classes[group]
             following = advanced(interface, own, produced, later)
             if following is None:
                 continue
             step = _step(table.memories, interface, own, following)
             joined = _product(table, rows, number, group, step, capacity)
+            joined = joined.taken(bound.kept(joined))
             if len(joined.energy):
                 found[following].append(joined)
     return {
@@ -133,14 +145,57 @@ def _joined(
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What rows may cost after an einsum.
+
+    Parameters
+    ----------
+    energy, latency : float
+        The most, less what the einsums still to come cost at least.
+    least_energy, least_latency : array of classes
+        What the einsum's own classes cost at least.
+    """
+
+    energy: float
+    latency: float
+    least_energy: Floats
+    least_latency: Floats
+
+    @classmethod
+    def after(
+        cls, pmappings: Pmappings, index: int, most: Mapping[str, float]
+    ) -> _Bound:
+        table, later = pmappings.tables[index], pmappings.tables[index + 1 :]
+        limit = {name: value * (1 + _TOLERANCE) for name, value in most.items()}
+        return cls(
+            limit.get("energy", np.inf) - sum(float(t.energy.min()) for t in later),
+            limit.get("latency", np.inf) - sum(float(t.latency.min()) for t in later),
+            np.array([table.energy[rows].min() for rows in table.members]),
+            np.array([table.latency[rows].min() for rows in table.members]),
+        )
+
+    def promising(self, rows: _Rows, groups: Ints) -> list[int]:
+        """Return the classes that may stay below."""
+        fits = self.least_energy[groups] + rows.energy.min() <= self.energy
+        fits &= self.least_latency[groups] + rows.latency.min() <= self.latency
+        return [int(group) for group in groups[fits]]
+
+    def kept(self, rows: _Rows) -> Ints:
+        """Return the rows that are below."""
+        return np.flatnonzero(
+            (rows.energy <= self.energy) & (rows.latency <= self.latency)
+        )
+
+
 class _Index:
     """Classes of a table by where they have the tensors they share."""
 
     def __init__(self, table: PmappingTable) -> None:
         self.table = table
-        self.by_tensors: dict[tuple[str, ...], dict[object, list[int]]] = {}
+        self.by_tensors: dict[tuple[str, ...], dict[object, Ints]] = {}
 
-    def groups(self, interface: Interface) -> list[int]:
+    def groups(self, interface: Interface) -> Ints:
         """Return the classes that may fit an interface; few others are among them."""
         own = {e.tensor for e in self.table.classes[0].exchanges}
         used = tuple(live.tensor for live in interface.live if live.tensor in own)
@@ -148,9 +203,11 @@ class _Index:
             index: dict[object, list[int]] = defaultdict(list)
             for group, compatibility in enumerate(self.table.classes):
                 index[_met(compatibility, used)].append(group)
-            self.by_tensors[used] = index
+            self.by_tensors[used] = {
+                key: np.array(groups, np.int64) for key, groups in index.items()
+            }
         wanted = _left(interface, used)
-        return self.by_tensors[used].get(wanted, [])
+        return self.by_tensors[used].get(wanted, np.zeros(0, np.int64))
 
 
 def _met(compatibility: Compatibility, used: tuple[str, ...]) -> object:

@@ -12,7 +12,7 @@ from elkhound.model.limits import Limits
 from elkhound.model.result import Status, own_version
 from elkhound.model.stopwatch import OutOfTime, Stopwatch
 
-_FIRST_SLACK = 0.01  # of the sum of least costs
+_FIRST_SLACK = 0.1  # of the sum of least costs
 _WIDER = 10.0
 _TOLERANCE = 1e-9  # relative; of sums in different orders
 
@@ -95,7 +95,8 @@ class _Search:
         slack = self._slack(before)
         pmappings = self.generator.pmappings(slack)
         self.clock.check()
-        joined = join(pmappings, self.criteria)
+        most = {name: self.least[name] + slack[name] for name in slack}
+        joined = join(pmappings, self.criteria, most)
         if not slack:
             return _Found(pmappings, joined, proved=True)
         best = min((self._value(each) for each in joined), default=None)

@@ -15,6 +15,7 @@ from elkhound.model.fusion.compatibility import Exchange as NamedExchange
 from elkhound.model.fusion.compatibility import FusedLoop as NamedLoop
 from elkhound.model.fusion.pmappings.combine import Candidates
 from elkhound.model.fusion.pmappings.shape import EinsumShape
+from elkhound.model.fusion.pmappings.templates import Template
 from elkhound.model.fusion.workload import FusionEinsum
 
 Ints = npt.NDArray[np.int64]
@@ -72,7 +73,10 @@ class Visible:
                     accelerator.memories[e.level].name,
                     e.depth,
                     e.bits,
-                    tuple(_axis(shape, e.tensor, loop.rank) for loop in self.loops),
+                    tuple(
+                        shape.axis_of[e.tensor].get(loop.rank, NOWHERE)
+                        for loop in self.loops
+                    ),
                     tuple(
                         Copy(accelerator.memories[level].name, depth, bits)
                         for level, depth, bits in e.copies
@@ -81,11 +85,6 @@ class Visible:
                 for e in self.exchanges
             ),
         )
-
-
-def _axis(shape: EinsumShape, tensor: int, rank: int) -> int:
-    axis = shape.axis_of(tensor, rank)
-    return NOWHERE if axis is None else axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,94 +113,102 @@ class Signature:
 
     def place(self, shape: EinsumShape, exchange: Exchange) -> Hashable:
         """Return what all einsums that share a tensor must agree on."""
+        axis = shape.axis_of[exchange.tensor]
         above = [loop for block in self.blocks for loop in block][: exchange.depth]
-        return exchange.level, frozenset(
-            (shape.axis_of(exchange.tensor, e.rank), e.extent, e.tile_size, e.over)
-            for e in above
+        return exchange.level, tuple(
+            sorted((axis[e.rank], e.extent, e.tile_size, e.over or "") for e in above)
         )
 
 
 @dataclass(frozen=True, slots=True)
-class FusedPart:
-    """Rows of one template that have the same loops in its fused blocks.
+class FusedLoops:
+    """The fused loops of a template's rows.
 
     Parameters
     ----------
-    rows : array
-        Rows of the candidates.
-    blocks : tuple of tuple of Loop
-        Loops with iterations in every fused block, in no order.
+    pattern : array of rows
+        Equal for equal loops.
+    first : array of patterns
+        A row of each.
+    depth : array of patterns × nodes
+        Fused loops above every node.
     """
 
-    rows: Ints
-    blocks: tuple[tuple[Loop, ...], ...]
-
-    def depth(self, node: int) -> int:
-        """Return how many fused loops stand above a node."""
-        return sum(len(block) for block in self.blocks[:node])
-
-    def signature(self, shape: EinsumShape, candidates: Candidates) -> Signature:
-        """Return what others can see of the rows."""
-        exchanges = tuple(_exchanges(shape, candidates, self))
-        return Signature(tuple(b for b in self.blocks if b), exchanges)
+    pattern: Ints
+    first: Ints
+    depth: Ints
 
 
-def fused_parts(shape: EinsumShape, candidates: Candidates) -> Iterator[FusedPart]:
-    """Yield a template's rows by their fused loops."""
+def fused_loops(candidates: Candidates) -> FusedLoops:
+    """Sort a template's rows by their fused loops."""
     template = candidates.template
-    fused = [i for i, s in enumerate(template.slots) if s.block < template.fused_blocks]
     code = np.zeros(len(candidates.picks), np.int64)
     for group, pick in zip(candidates.groups, candidates.picks.T, strict=True):
         code = code * (int(group.fused_code.max()) + 1) + group.fused_code[pick]
-    order = np.argsort(code, kind="stable")
-    ends = np.flatnonzero(np.diff(code[order])) + 1
-    for rows in np.split(order, ends):
-        picks = candidates.picks[rows[0]]
-        factors = {
-            rank: group.factors[pick, index, fused]
-            for group, pick in zip(candidates.groups, picks, strict=True)
-            for index, rank in enumerate(group.ranks)
-        }
-        yield FusedPart(rows, _blocks(shape, candidates, fused, factors))
+    _, first, pattern = np.unique(code, return_index=True, return_inverse=True)
+    block = np.array([slot.block for slot in template.slots])
+    depth = np.zeros((len(first), len(template.nodes)), np.int64)
+    for node in range(1, len(template.nodes) + 1):
+        above = block < min(node, template.fused_blocks)
+        for group, pick in zip(candidates.groups, candidates.picks.T, strict=True):
+            loops = (group.factors[:, :, above] > 1).sum(axis=(1, 2))
+            depth[:, node - 1] += loops[pick[first]]
+    return FusedLoops(pattern, first, depth)
+
+
+def signatures(
+    shape: EinsumShape, candidates: Candidates, fused: FusedLoops
+) -> Iterator[Signature]:
+    """Yield what others can see of each pattern of fused loops."""
+    template = candidates.template
+    slots = [i for i, s in enumerate(template.slots) if s.block < template.fused_blocks]
+    bits = candidates.node_bits[fused.first].astype(np.int64).tolist()
+    factors = {
+        rank: group.factors[pick[fused.first], index][:, slots].tolist()
+        for group, pick in zip(candidates.groups, candidates.picks.T, strict=True)
+        for index, rank in enumerate(group.ranks)
+    }
+    shared = [tensor for tensor in shape.tensors if shape.shared[tensor]]
+    for at, depth in enumerate(fused.depth.tolist()):
+        own = {rank: counts[at] for rank, counts in factors.items()}
+        deepest = depth[template.fused_blocks - 1] if template.fused_blocks else 0
+        yield Signature(
+            _blocks(shape, candidates, slots, own),
+            tuple(_exchange(template, t, depth, bits[at], deepest) for t in shared),
+        )
 
 
 def _blocks(
     shape: EinsumShape,
     candidates: Candidates,
-    fused: list[int],
-    factors: dict[int, Ints],
+    slots: list[int],
+    factors: dict[int, list[int]],
 ) -> tuple[tuple[Loop, ...], ...]:
     template = candidates.template
     blocks: list[list[Loop]] = [[] for _ in range(template.fused_blocks)]
     for rank, own in sorted(factors.items()):
         extent = shape.sizes[rank]
-        for index, iterations in zip(fused, own.tolist(), strict=True):
+        for index, iterations in zip(slots, own, strict=True):
             if iterations > 1:
                 slot = template.slots[index]
                 over = slot.fan_out.label if slot.fan_out else None
                 tile = extent // iterations
                 blocks[slot.block].append(Loop(rank, extent, tile, over))
                 extent = tile
-    return tuple(map(tuple, blocks))
+    return tuple(tuple(block) for block in blocks if block)
 
 
-def _exchanges(
-    shape: EinsumShape, candidates: Candidates, part: FusedPart
-) -> Iterator[Exchange]:
-    template = candidates.template
-    for tensor in shape.tensors:
-        if shape.shared[tensor]:
-            node, *below, _ = template.holders(tensor)
-            bits = int(candidates.node_bits[part.rows[0], node - 1]) if node else 0
-            depth = part.depth(template.fused_blocks)
-            copies = tuple(
-                (
-                    template.level(copy),
-                    part.depth(copy),
-                    int(candidates.node_bits[part.rows[0], copy - 1]),
-                )
-                for copy in below
-                if part.depth(copy) < depth
-            )
-            level = template.level(node)
-            yield Exchange(tensor, level, part.depth(node), bits, copies)
+def _exchange(
+    template: Template, tensor: int, depth: list[int], bits: list[int], deepest: int
+) -> Exchange:
+    node, *below, _ = template.holders(tensor)
+    copies = tuple(
+        (template.level(copy), depth[copy - 1], bits[copy - 1])
+        for copy in below
+        if depth[copy - 1] < deepest
+    )
+    if node == 0:
+        return Exchange(tensor, 0, 0, 0, copies)
+    return Exchange(
+        tensor, template.level(node), depth[node - 1], bits[node - 1], copies
+    )

@@ -42,6 +42,7 @@ Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
 
 _CHUNK = 1 << 20  # pairs held at once
+_REMEMBERED = 30_000  # factors of one template that are kept between searches
 _TOLERANCE = 1e-9  # relative; what differs by less counts as equal
 
 
@@ -221,9 +222,16 @@ class Combination:
         energy, latency = self._costs(weights, none)
         return {"energy": float(energy[0]), "latency": float(latency[0])}
 
+    def forget(self) -> None:
+        """Free long lists of choices; a search that needs them forms them again."""
+        known = self.__dict__.get("_groups", [])
+        if sum(group.rows.counts.size for group in known) > _REMEMBERED:
+            del self._groups
+
     def search(self, aim: Aim) -> Candidates | None:
         """Return what an aim keeps, None if nothing fits."""
-        if self.is_empty:
+        least = [np.array([self.least_costs[name]]) for name in ("energy", "latency")]
+        if self.is_empty or aim.worse(*least)[0]:
             return None
         groups = self._reduced([group.rows for group in self._groups], aim)
         if groups is None:

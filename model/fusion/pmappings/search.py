@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,12 @@ import numpy.typing as npt
 from elkhound.model.fusion.accelerator import Accelerator, FanOut
 from elkhound.model.fusion.mapspace import Mapspace
 from elkhound.model.fusion.pmappings.ceilings import Moves
-from elkhound.model.fusion.pmappings.classes import FusedPart, Signature, fused_parts
+from elkhound.model.fusion.pmappings.classes import (
+    FusedLoops,
+    Signature,
+    fused_loops,
+    signatures,
+)
 from elkhound.model.fusion.pmappings.combine import Aim, Candidates, Combination
 from elkhound.model.fusion.pmappings.pareto import pareto
 from elkhound.model.fusion.pmappings.shape import EinsumShape
@@ -91,13 +96,14 @@ class ShapeSearch:
         self.criteria = criteria
         self.moves = moves
         least_use = _least_use(accelerator, shape)
-        found = [
-            Combination(
+        self.combinations = []
+        for template in templates(accelerator, shape, fuse=mapspace.fuse):
+            each = Combination(
                 accelerator, shape, template, least_use, mapspace, bool(criteria)
             )
-            for template in templates(accelerator, shape, fuse=mapspace.fuse)
-        ]
-        self.combinations = [each for each in found if not each.is_empty]
+            if not each.is_empty and each.least_costs:
+                self.combinations.append(each)
+                each.forget()
 
     @cached_property
     def is_feasible(self) -> bool:
@@ -159,6 +165,7 @@ class ShapeSearch:
         for each in self.combinations:
             ceilings = np.concatenate([self._ceilings(each.template), box])
             rows = each.search(Aim(self.criteria, ceilings))
+            each.forget()
             if rows is not None:
                 collected.add(rows)
         return collected.rows(self.criteria)
@@ -203,34 +210,28 @@ class _Collected:
         self.shape = shape
         self.levels = shared_levels(accelerator)
         self.sources: list[Candidates] = []
-        self.origin: list[Ints] = []
-        self.private: list[Floats] = []
-        self.above: list[Floats] = []  # prefix sums of a part, padded when joined
-        self.parts: dict[Signature, list[Ints]] = {}
-        self.count = 0
+        self.numbers: dict[Signature, int] = {}
+        self.signature: list[Ints] = []  # number of every row
+        self.reserved: list[tuple[Floats, Floats]] = []
 
     def add(self, candidates: Candidates) -> None:
         """Add what one template has."""
-        source = len(self.sources)
         self.sources.append(candidates)
-        for part in fused_parts(self.shape, candidates):
-            rows = np.arange(self.count, self.count + len(part.rows))
-            self.count += len(part.rows)
-            signature = part.signature(self.shape, candidates)
-            self.parts.setdefault(signature, []).append(rows)
-            sources = np.full(len(rows), source)
-            self.origin.append(np.stack([sources, part.rows], axis=1))
-            private, above = self._reservations(candidates, part)
-            self.private.append(private)
-            self.above.append(above)
+        fused = fused_loops(candidates)
+        numbers = [
+            self.numbers.setdefault(signature, len(self.numbers))
+            for signature in signatures(self.shape, candidates, fused)
+        ]
+        self.signature.append(np.array(numbers, np.int64)[fused.pattern])
+        self.reserved.append(self._reservations(candidates, fused))
 
     def _reservations(
-        self, candidates: Candidates, part: FusedPart
+        self, candidates: Candidates, fused: FusedLoops
     ) -> tuple[Floats, Floats]:
         """Return private bits by memory, and prefix sums by number of loops above."""
-        template, bits = candidates.template, candidates.node_bits[part.rows]
-        depth = part.depth(template.fused_blocks)
-        above = np.zeros((len(bits), len(self.levels), depth + 1))
+        template, bits = candidates.template, candidates.node_bits
+        width = int(fused.depth.max(initial=0)) + 1
+        above = np.zeros((len(bits), len(self.levels), width))
         private = np.zeros((len(bits), len(self.levels)))
         for node, (level, tensor) in enumerate(template.nodes, start=1):
             backing = template.is_backing(node)
@@ -238,58 +239,64 @@ class _Collected:
                 continue
             memory, own = self.levels.index(level), bits[:, node - 1]
             private[:, memory] += own
-            throughout = backing and self.shape.persistent[tensor]
-            first = 0 if throughout else part.depth(node) + 1
-            above[:, memory, first:] += own[:, None]
+            depth = fused.depth[fused.pattern, node - 1]
+            if backing and self.shape.persistent[tensor]:
+                depth = np.full(len(own), -1)
+            above[:, memory] += own[:, None] * (depth[:, None] < np.arange(width))
         return private, above
 
     def rows(self, criteria: tuple[str, ...]) -> ShapeRows:
         """Return the rows that no other with the same signature beats."""
-        width = max((above.shape[2] for above in self.above), default=1)
-        none = np.zeros((0, len(self.levels), width))
+        if not self.sources:
+            none = np.zeros((0, len(self.levels), 1))
+            empty = np.zeros(0)
+            origin = np.zeros((0, 2), np.int64)
+            return ShapeRows(
+                empty, empty, self.levels, none[:, :, 0], none, (), origin, {}
+            )
+        width = max(above.shape[2] for _, above in self.reserved)
         padded = [
             np.concatenate([a, a[:, :, -1:].repeat(width - a.shape[2], axis=2)], axis=2)
-            for a in self.above
+            for _, a in self.reserved
         ]
-        origin = np.concatenate([np.zeros((0, 2), np.int64), *self.origin])
-        costs = np.empty((2, len(origin)))
-        for source, candidates in enumerate(self.sources):
-            mine = np.flatnonzero(origin[:, 0] == source)
-            costs[0, mine] = candidates.energy[origin[mine, 1]]
-            costs[1, mine] = candidates.latency[origin[mine, 1]]
+        sizes = [len(source.energy) for source in self.sources]
+        origin = np.column_stack(
+            [
+                np.repeat(np.arange(len(sizes)), sizes),
+                np.concatenate([np.arange(size) for size in sizes]),
+            ]
+        )
         every = ShapeRows(
-            costs[0],
-            costs[1],
+            np.concatenate([source.energy for source in self.sources]),
+            np.concatenate([source.latency for source in self.sources]),
             self.levels,
-            np.concatenate([none[:, :, 0], *self.private]),
-            np.concatenate([none, *padded]),
+            np.concatenate([private for private, _ in self.reserved]),
+            np.concatenate(padded),
             tuple(self.sources),
             origin,
-            {s: np.concatenate(rows) for s, rows in self.parts.items()},
+            {},
         )
-        return _compared(every, criteria)
+        return self._compared(every, np.concatenate(self.signature), criteria)
 
-
-def _compared(every: ShapeRows, criteria: tuple[str, ...]) -> ShapeRows:
-    """Compare rows of equal signatures, all signatures at once."""
-    if not criteria or not every.parts:
-        return every
-    rows = np.concatenate(list(every.parts.values()))
-    sizes = [len(own) for own in every.parts.values()]
-    keys = np.repeat(np.arange(len(sizes)), sizes)
-    kept = pareto(keys, every.values(rows, criteria))
-    rows, keys = rows[kept], keys[kept]
-    own = np.split(np.arange(len(rows)), np.searchsorted(keys, range(1, len(sizes))))
-    return ShapeRows(
-        every.energy[rows],
-        every.latency[rows],
-        every.levels,
-        every.private_bits[rows],
-        every.above_bits[rows],
-        every.sources,
-        every.origin[rows],
-        dict(zip(every.parts, own, strict=True)),
-    )
+    def _compared(
+        self, every: ShapeRows, numbers: Ints, criteria: tuple[str, ...]
+    ) -> ShapeRows:
+        """Compare rows of equal signatures, all signatures at once."""
+        rows = np.argsort(numbers, kind="stable")
+        if criteria:
+            kept = pareto(numbers, every.values(np.arange(len(numbers)), criteria))
+            rows = kept[np.argsort(numbers[kept], kind="stable")]
+        ends = np.searchsorted(numbers[rows], np.arange(1, len(self.numbers)))
+        own = np.split(np.arange(len(rows)), ends)
+        return replace(
+            every,
+            energy=every.energy[rows],
+            latency=every.latency[rows],
+            private_bits=every.private_bits[rows],
+            above_bits=every.above_bits[rows],
+            origin=every.origin[rows],
+            parts=dict(zip(self.numbers, own, strict=True)),
+        )
 
 
 def _least_use(accelerator: Accelerator, shape: EinsumShape) -> dict[str, int]:

@@ -64,12 +64,13 @@ class EinsumShape:
         """Index of the output."""
         return len(self.axes) - 1
 
-    def axis_of(self, tensor: int, rank: int) -> int | None:
-        """Return the axis of a tensor that a rank indexes, None if it does not."""
-        for index, terms in enumerate(self.axes[tensor]):
-            if any(rank == r for r, _ in terms):
-                return index
-        return None
+    @cached_property
+    def axis_of(self) -> tuple[dict[int, int], ...]:
+        """For every tensor, the axis that each rank indexes."""
+        return tuple(
+            {rank: index for index, terms in enumerate(axes) for rank, _ in terms}
+            for axes in self.axes
+        )
 
     def elements(self, tensor: int) -> int:
         """Return how many values a tensor has."""

@@ -77,9 +77,14 @@ class Template:
 
     def holders(self, tensor: int) -> tuple[int, ...]:
         """Return the nodes that hold a tensor, 0 for main memory, then compute."""
-        main = (0,) if tensor in self.in_main else ()
-        below = (i for i, (_, t) in enumerate(self.nodes, start=1) if t == tensor)
-        return (*main, *below, len(self.nodes) + 1)
+        return self._holders[tensor]
+
+    @cached_property
+    def _holders(self) -> dict[int, tuple[int, ...]]:
+        found = {tensor: [0] for tensor in self.in_main}
+        for node, (_, tensor) in enumerate(self.nodes, start=1):
+            found.setdefault(tensor, []).append(node)
+        return {t: (*own, len(self.nodes) + 1) for t, own in found.items()}
 
     def level(self, node: int) -> int:
         """Return the level of a node; main memory's is 0."""
