@@ -11,11 +11,13 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pulp
 
 from elkhound.model.limits import Limits, Plan
 from elkhound.model.result import Status
+from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.backends.interrupt import run_interruptibly
 from elkhound.solvers.backends.milp_model import (
     MilpAnswer,
@@ -24,6 +26,8 @@ from elkhound.solvers.backends.milp_model import (
     settle,
     statistics,
 )
+
+_GRACE_SECONDS = 2.0  # CBC ends by itself at its limit, or is ended and its plan lost
 
 
 def path() -> str | None:
@@ -53,23 +57,57 @@ def run(
         log = Path(folder) / "cbc.log"
         nodes = limits.deterministic_work
         started = Path(folder) / "pid"
-        solver = pulp.COIN_CMD(
+        solver = _Cbc(
+            Stopwatch(seconds),
             path=_launcher(Path(folder), str(program), started),
             msg=False,
             gapRel=limits.relative_gap,
             gapAbs=absolute_gap,
             threads=limits.workers,
-            timeLimit=seconds,
             maxNodes=None if nodes is None else max(1, int(nodes)),
             options=[f"randomCbcSeed {limits.seed % 2**31}"],
             logPath=str(log),
         )
         solver.tmpDir = folder
+        release = f"CBC {version(str(program))}, PuLP {pulp.__version__}"
+        ended = Path(folder) / "ended"
         try:
-            run_interruptibly(lambda: model.lp.solve(solver), lambda: _end(started))
+            run_interruptibly(
+                lambda: model.lp.solve(solver),
+                lambda: None if solver.has_ended else _end(started, ended),
+                seconds + _GRACE_SECONDS,
+            )
         except pulp.PulpSolverError as failure:
+            if ended.exists():
+                counts = {**statistics(model, None), "solver_status": "ended late"}
+                return MilpAnswer(Status.UNKNOWN, None, None, {}, counts, release)
             raise MilpError(f"CBC failed: {failure}", code="cbc") from failure
-        return _read(model, log.read_text(), f"CBC {version(str(program))}")
+        return _read(model, log.read_text(), release)
+
+
+class _Cbc(pulp.COIN_CMD):  # type: ignore[misc]
+    """CBC that counts the writing of its model in its time, and tells when it ended.
+
+    Parameters
+    ----------
+    stopwatch : Stopwatch
+        Started, with the limit.
+    """
+
+    def __init__(self, stopwatch: Stopwatch, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.stopwatch = stopwatch
+        self.has_ended = False
+
+    def getOptions(self) -> list[str]:
+        """Return the settings; PuLP asks for them when the model is written."""
+        left = max(0.01, self.stopwatch.remaining_seconds)
+        return [*super().getOptions(), f"sec {left}"]
+
+    def readsol_MPS(self, *arguments: Any) -> Any:
+        """Read the solution; PuLP does so as soon as the process has ended."""
+        self.has_ended = True
+        return super().readsol_MPS(*arguments)
 
 
 def _launcher(folder: Path, program: str, started: Path) -> str:
@@ -88,10 +126,11 @@ def _launcher(folder: Path, program: str, started: Path) -> str:
     return str(launcher)
 
 
-def _end(started: Path) -> None:
-    """End the CBC that was started, if it was and still runs."""
+def _end(started: Path, ended: Path) -> None:
+    """End the CBC that was started, if it was and still runs; leave word of it."""
     said = started.read_text().strip() if started.exists() else ""
     if said:
+        ended.touch()
         try:
             os.kill(int(said), signal.SIGTERM)
         except ProcessLookupError:
@@ -99,7 +138,6 @@ def _end(started: Path) -> None:
 
 
 def _read(model: Model, log: str, release: str) -> MilpAnswer:
-    release = f"{release}, PuLP {pulp.__version__}"
     nodes = re.search(r"^Enumerated nodes:\s+(\d+)", log, re.MULTILINE)
     counts = statistics(model, int(nodes.group(1)) if nodes else None)
     said = model.lp.sol_status

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from elkhound.model.errors import BadInputError
 from elkhound.model.limits import Limits
 from elkhound.model.result import Status
 from elkhound.solvers import backends
-from elkhound.solvers.backends import cp_sat, highs, milp_model, pulp
+from elkhound.solvers.backends import cbc, cp_sat, highs, milp_model, pulp
 from elkhound.solvers.backends.interrupt import run_interruptibly
 from elkhound.solvers.backends.scaling import Unit, unit_for
 
@@ -221,6 +222,31 @@ def test_a_search_that_overlooks_its_limit_is_stopped_and_its_answer_kept() -> N
         return "incumbent" if stopped.wait(30) else "never stopped"
 
     assert run_interruptibly(search, stopped.set, seconds=0.1) == "incumbent"
+
+
+def test_a_cbc_that_overlooks_its_limit_is_ended_without_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "slow-cbc"
+    program.write_text(
+        '#!/bin/sh\n[ "$1" = -quit ] && exit\n'
+        f'echo "$@" > {tmp_path}/asked\nexec sleep 60\n'
+    )
+    program.chmod(0o700)
+    monkeypatch.setattr(cbc, "path", lambda: str(program))
+    monkeypatch.setattr(cbc, "_GRACE_SECONDS", 0.1)
+    model = pulp.Model("small")
+    x = model.binary("x")
+    model.at_least([(1, x)], 1)
+    model.minimise([(1, x)])
+    answer = pulp.run(model, limits(seconds=2), "cbc")
+    assert (answer.status, answer.objective, answer.bound) == (
+        Status.UNKNOWN,
+        None,
+        None,
+    )
+    asked = (tmp_path / "asked").read_text().split()
+    assert float(asked[asked.index("-sec") + 1]) < 2  # writing the model took some
 
 
 def test_what_a_search_raises_reaches_the_caller() -> None:
