@@ -74,10 +74,13 @@ def _counts(document: dict[str, Any]) -> Iterator[str]:
             f"thinned to {100 * document['epsilon']:g} %: "
             f"{operator['thinned_options']} options stand for all"
         )
+    free_bytes = document["usable_bytes"] - document["resident_bytes"]
+    plans = document["execute_front"]
+    fit = sum(plan["execute_bytes"] <= free_bytes for plan in plans)
     yield (
         f"{operator['hbm_bytes']} B from HBM whatever the split; "
         f"{document['usable_bytes']} B of SRAM per core, {document['resident_bytes']} "
-        "B held for other operators"
+        f"B held for other operators: {fit} of {len(plans)} plans fit"
     )
 
 

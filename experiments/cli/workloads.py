@@ -9,6 +9,7 @@ import click
 
 from elkhound.experiments.cli import options
 from elkhound.experiments.cli.writable import require_writable
+from elkhound.model.errors import BadInputError
 
 
 @click.group(
@@ -63,10 +64,16 @@ def command(context: click.Context, as_json: bool) -> None:
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Where the ONNX file goes.",
+    help="Where the ONNX file goes; its name ends in .onnx.",
 )
+@options.json_flag
 def export(
-    name: str, bind: dict[str, int], phase: str | None, form: str, output: Path
+    name: str,
+    bind: dict[str, int],
+    phase: str | None,
+    form: str,
+    output: Path,
+    as_json: bool,
 ) -> None:
     """Write a workload as an ONNX file, without weight data.
 
@@ -74,6 +81,16 @@ def export(
     """
     from elkhound.model.workloads.export import export_workload
 
+    if output.suffix.lower() != ".onnx":
+        raise BadInputError(
+            "a name that does not end in .onnx is not read as a model",
+            code="unknown-file-type",
+            where=str(output),
+            hint=str(output.with_name(output.name + ".onnx")),
+        )
     require_writable(output)
-    graph = export_workload(name, bind, phase, output, form)
-    click.echo(f"wrote {output}: {len(graph.operators)} operators")
+    operators = len(export_workload(name, bind, phase, output, form).operators)
+    if as_json:
+        click.echo(json.dumps({"path": str(output), "operators": operators}))
+    else:
+        click.echo(f"wrote {output}: {operators} operators")

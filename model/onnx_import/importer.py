@@ -84,8 +84,9 @@ def import_onnx(
     try:
         report = _planned(source, bind, weights, activations, patterns, choices)
         if strict and report.warnings:
+            count = len(report.warnings)
             raise BadInputError(
-                f"{len(report.warnings)} warnings, and none is allowed: "
+                f"{count} warning{'s' * (count > 1)}, and none is allowed: "
                 f"{'; '.join(report.warnings)}",
                 code="strict",
             )
@@ -189,11 +190,12 @@ def _spilled(source: Source, seen: Mapping[str, Operand]) -> dict[str, Home]:
 def _about_unknown(found: Mapping[str, int], unknown: Unknown) -> list[str]:
     """Return a warning per unknown operator type that went through."""
     return [
-        f"operator {op} is not known: its {count} nodes "
+        f"operator {op} is not known: its "
+        + (f"{count} nodes cost " if count > 1 else "1 node costs ")
         + (
-            "cost nothing"
+            "nothing"
             if (user := unknown.description(op)) is None
-            else f"cost what {user.origin} says"
+            else f"what {user.origin} says"
         )
         for op, count in sorted(found.items())
     ]

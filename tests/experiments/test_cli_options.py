@@ -27,6 +27,19 @@ BIND = {"batch": 2, "seq": 64, "layers": 2}
 MODEL = ("llama-2-7b", "--bind", "batch=2,seq=64,layers=2", "--chip", "toy-64")
 
 
+CHIP = """
+chip: small
+chips: 1
+cores_per_chip: 8
+sram_bytes: {sram_bytes}
+reserved_bytes: 0
+clock_hz: 1000000000
+links: {{topology: all-to-all, bytes_per_second: 4000000000}}
+hbm: {{bytes_per_second: 16000000000, latency_ns: 400, controllers: 1}}
+compute: {{mac_per_cycle: 64}}
+"""
+
+
 def ask(say: Say, *flags: str) -> Any:
     said = say("options", *MODEL, *flags, "--json")
     assert said.status == 0, said.err
@@ -131,6 +144,20 @@ def test_a_run_directory_holds_data_and_plot(say: Say) -> None:
     said = say("options", *MODEL, "--op", "head", "--run-dir", "run", "--no-plots")
     assert said.status == 0
     assert list(Path("run/plots").iterdir()) == []
+
+
+def test_plans_beyond_the_sram_are_counted(say: Say, product: str) -> None:
+    flags = ("--chip", "small.yaml", "--op", "product", "--no-plots")
+    Path("small.yaml").write_text(CHIP.format(sram_bytes=64 * 1024))
+    document = json.loads(say("options", product, *flags, "--json").out)
+    sizes = sorted(plan["execute_bytes"] for plan in document["execute_front"])
+    assert (
+        f"{len(sizes)} of {len(sizes)} plans fit\n"
+        in say("options", product, *flags).out
+    )
+    Path("small.yaml").write_text(CHIP.format(sram_bytes=sizes[-1] - 1))
+    less = sum(size_bytes < sizes[-1] for size_bytes in sizes)
+    assert f"{less} of {len(sizes)} plans fit\n" in say("options", product, *flags).out
 
 
 def test_tables_name_plans_and_states(say: Say) -> None:

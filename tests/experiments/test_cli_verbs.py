@@ -218,6 +218,13 @@ def test_an_exported_workload_can_be_imported(say: Say) -> None:
     bind = ("--bind", "batch=1,seq=128,layers=1")
     said = say("workloads", "export", "llama-2-7b", *bind, "--output", "llama.onnx")
     assert (said.status, said.out) == (0, "wrote llama.onnx: 21 operators\n")
+    ask = ("workloads", "export", "llama-2-7b", *bind, "--output")
+    told = json.loads(say(*ask, "llama.onnx", "--json").out)
+    assert told == {"path": "llama.onnx", "operators": 21}
+    refused = say(*ask, "llama.txt")
+    assert refused.status == 2
+    assert "does not end in .onnx is not read as a model" in refused.line
+    assert not Path("llama.txt").exists()
     there, back = (
         json.loads(say("import", *model, "--json").out)
         for model in (("llama-2-7b", *bind), ("llama.onnx",))

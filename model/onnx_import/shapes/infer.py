@@ -205,9 +205,12 @@ def _declared_shapes(
     if len(stated) == len(node.outputs):
         return stated
     if node.op not in RULES:
+        free = node.op == "elkhound::Free"
         raise BadInputError(
-            f"node {node.name} ({node.op}): the shape of {node.outputs[0]} is unknown",
+            f"node {node.name}{'' if free else f' ({node.op})'}: the shape of "
+            f"{node.outputs[0]} is unknown",
             code="unknown-shape",
+            hint="the model does not state it; a file for --unknown can" * free,
         )
     try:
         return RULES[node.op](node, inputs)
