@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from elkhound.model.errors import InfeasibleError
+from elkhound.model.errors import BadInputError, InfeasibleError
 from elkhound.model.fusion.accelerator import Accelerator
 from elkhound.model.fusion.mapspace import WHOLE_SPACE, Mapspace
 from elkhound.model.fusion.pmappings.ceilings import Moves, most_of, moves_around
@@ -83,6 +83,8 @@ class Generator:
     ------
     InfeasibleError
         As in `generate`.
+    BadInputError
+        Main memory has a size.
     """
 
     def __init__(
@@ -94,6 +96,14 @@ class Generator:
         *,
         competitive: bool = False,
     ) -> None:
+        main = accelerator.memories[0]
+        if main.size_bits is not None:
+            raise BadInputError(
+                f"memory {main.name}: size_bits is {main.size_bits}, but mappers take "
+                "main memory as unlimited",
+                code="limited-main-memory",
+                hint="leave it out",
+            )
         self.workload = workload
         self.accelerator = accelerator
         self.mapspace = mapspace
