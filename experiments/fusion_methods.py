@@ -13,6 +13,30 @@ def _pareto_join(settings: Settings) -> Any:
     return ParetoJoin()
 
 
+def _set(settings: Settings) -> Any:
+    from elkhound.heuristics.fusion.annealing import Set
+
+    return Set()
+
+
+def _tileflow(settings: Settings) -> Any:
+    from elkhound.heuristics.fusion.genetic import TileFlow
+
+    return TileFlow()
+
+
+def _timeloop(settings: Settings) -> Any:
+    from elkhound.heuristics.fusion.random_search import Timeloop
+
+    return Timeloop()
+
+
+def _transfusion(settings: Settings) -> Any:
+    from elkhound.heuristics.fusion.transfusion import TransFusion
+
+    return TransFusion()
+
+
 FUSION = Methods(
     "fusion",
     {
@@ -20,6 +44,18 @@ FUSION = Methods(
             Role.HEURISTIC,
             "join Pareto-optimal partial mappings, optimal (FFM)",
             _pareto_join,
+        ),
+        "set": Entry(Role.HEURISTIC, "simulated annealing over mappings (SET)", _set),
+        "tileflow": Entry(
+            Role.HEURISTIC, "a genetic algorithm over mappings (TileFlow)", _tileflow
+        ),
+        "timeloop": Entry(
+            Role.HEURISTIC, "mappings drawn at random (Timeloop)", _timeloop
+        ),
+        "transfusion": Entry(
+            Role.HEURISTIC,
+            "everything fused but K and V, tile by tile (TransFusion)",
+            _transfusion,
         ),
     },
 )

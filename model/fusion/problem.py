@@ -72,6 +72,25 @@ class FusionPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Improvement:
+    """When a search came across a better mapping than before.
+
+    Parameters
+    ----------
+    evaluations : int
+        Partial mappings priced until then.
+    cpu_seconds : float
+        Of the call until then, partial mappings included.
+    objective : float
+        The mapping's value.
+    """
+
+    evaluations: int
+    cpu_seconds: float
+    objective: float
+
+
+@dataclass(frozen=True, slots=True)
 class FusionResult:
     """What `Result` is to the integer problems; None where nothing is known.
 
@@ -99,6 +118,8 @@ class FusionResult:
         The solver library and its version, or Elkhound and its own.
     statistics : mapping
         Counts of the search, by name.
+    curve : tuple of Improvement
+        How a search that stops anywhere came to its plan, each better than the last.
     """
 
     method: str
@@ -113,6 +134,7 @@ class FusionResult:
     cpu_seconds: float = 0.0
     version: str = ""
     statistics: Mapping[str, int | float | str] = field(default_factory=dict)
+    curve: tuple[Improvement, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.plan is None) != (self.objective is None):
