@@ -10,6 +10,9 @@ from elkhound.model.schedule import Contention, ScheduleProblem
 from elkhound.solvers.schedule.minima import Minima
 from elkhound.solvers.schedule.reduce import earliest_gates
 
+STEPS = 2_000_000
+"""How many steps x of segments are computed, a few seconds; no whole model needs it."""
+
 
 def renewal_bound(problem: ScheduleProblem, minima: Minima, order: OrderClass) -> int:
     """Return a lower bound on the makespan of every schedule of the order class.
@@ -37,10 +40,16 @@ def renewal_bound(problem: ScheduleProblem, minima: Minima, order: OrderClass) -
     F(b+1) is the least end of E_{S[b]}, its s replaced by t, over all (a, g); the bound
     is F(M) plus t of all after the last operator of S. Every step is monotone in its
     inputs, so that by induction F is never above the truth.
+
+    All segments together have up to N·M steps. With more than `STEPS` of them each is
+    cut after equally many, at some x, as if it renewed at min(end of E_{S[x]}, R): what
+    begins then, with the least gate, has every end no later than what was cut, since
+    cores and HBM are free no later and executes take t in place of s.
     """
     marked = marked_operators(problem)
     released = monotone_gates(problem, order, marked)
-    segments = _Segments(minima, marked, released)
+    gates = marked[-1] + 1 if marked else 1  # at most one segment begins at each
+    segments = _Segments(minima, marked, released, max(1, STEPS // gates))
     least: list[int | None] = [0] + [None] * len(marked)
     for a in range(len(marked)):
         begin = least[a]
@@ -76,27 +85,36 @@ def monotone_gates(
 
 
 class _Segments:
-    """Stretched stretches between two nodes."""
+    """Stretched stretches between two nodes, of at most `reach` marked operators."""
 
     def __init__(
-        self, minima: Minima, marked: tuple[int, ...], released: tuple[int, ...]
+        self,
+        minima: Minima,
+        marked: tuple[int, ...],
+        released: tuple[int, ...],
+        reach: int,
     ) -> None:
         self.minima = minima
         self.marked = marked
         self.released = released
+        self.reach = reach
         self.loaded = list(accumulate(minima.h, initial=0))
         self.plain = list(accumulate(minima.t, initial=0))
         self.stretched = list(accumulate(minima.s, initial=0))
 
     def ends(self, a: int, gate: int, begin: int) -> list[tuple[int, int]]:
-        """Return (b, least end of E_{S[b]}) for every b ≥ a, with this least gate."""
+        """Return (b, least end of E_{S[b]}) for every b ≥ a, with this least gate.
+
+        A segment that is cut has a second entry for its last b.
+        """
         minima, stretched = self.minima, self.stretched
         origin = self.marked[a - 1] + 1 if a else 0
         at = begin + self.plain[gate] - self.plain[origin]
         hbm_free = at
         steps, times = [gate], [at]  # times[n]: start of E_{steps[n]}
         ends = []
-        for x in range(a, len(self.marked)):
+        beyond = min(len(self.marked), a + self.reach)
+        for x in range(a, beyond):
             last = self.released[x] - 1  # P_x waits for the end of this execute
             if last >= gate:
                 k = bisect_right(steps, last + 1) - 1
@@ -110,4 +128,6 @@ class _Segments:
             hbm_free += minima.h[step]
             steps.append(step + 1)
             times.append(at)
+        if beyond < len(self.marked):
+            ends.append((beyond - 1, min(at, hbm_free)))
         return ends

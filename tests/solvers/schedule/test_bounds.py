@@ -6,12 +6,13 @@ from itertools import product
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from oracles.small_schedules import option, problem, small_problems
 
 from elkhound.model.limits import Limits
 from elkhound.model.result import BoundKind, OrderClass, Status
 from elkhound.model.schedule import Contention, Schedule, ScheduleProblem
-from elkhound.solvers.schedule import ideal
+from elkhound.solvers.schedule import ideal, renewal
 from elkhound.solvers.schedule.bounds import Ideal, best_bounds
 from elkhound.solvers.schedule.brute_force import BruteForce
 from elkhound.solvers.schedule.ideal import ideal_bound
@@ -157,6 +158,41 @@ def test_merged_labels_still_bound_ideal(monkeypatch: pytest.MonkeyPatch) -> Non
     exact = ideal_bound(instance)
     monkeypatch.setattr(ideal, "_MOST_LABELS", 2)
     assert ideal_bound(instance) <= exact
+
+
+def test_a_cut_segment_renews_free_of_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    # t = 9, h = 4, stretched 18. Each preload behind the execute before takes
+    # 3 · (4 + 9) = 39; overlapped it is 4 + 18 + 18 + 9 = 49. Cut after one step, nodes
+    # lie where the HBM is free, at 4 and 8: then max(Σ h + t, 8 + h + t) = 21.
+    cores = problem(*[option(h=4, y=4, t=9, x=9)] * 3, contention=Contention.STRETCH)
+    assert bound(cores, BoundKind.RENEWAL) == 39
+    monkeypatch.setattr(renewal, "STEPS", 1)
+    assert bound(cores, BoundKind.RENEWAL) == 21
+    # h = 9, t = 4: nodes at 9 and 18 are those of the HBM without a cut, 3 · 9 + 4.
+    hbm = problem(*[option(h=9, y=9, t=4, x=4)] * 3, contention=Contention.STRETCH)
+    assert bound(hbm, BoundKind.RENEWAL) == 31
+    monkeypatch.undo()
+    assert bound(hbm, BoundKind.RENEWAL) == 31
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(instance=small_problems(), steps=st.integers(1, 12))
+def test_segments_that_are_cut_only_lower_the_bound(
+    instance: ScheduleProblem, steps: int
+) -> None:
+    whole = renewal_bounds(instance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(renewal, "STEPS", steps)
+        cut = renewal_bounds(instance)
+    assert cut.keys() == whole.keys()
+    for order, value in cut.items():
+        assert value <= whole[order]  # which `test_no_bound_is_above` holds to be right
+
+
+def renewal_bounds(instance: ScheduleProblem) -> dict[OrderClass, int | float]:
+    """The renewal bounds by class."""
+    found = best_bounds(instance)
+    return {b.order: b.value for b in found if b.kind is BoundKind.RENEWAL}
 
 
 def test_a_problem_without_a_plan_has_no_bounds() -> None:
