@@ -12,6 +12,10 @@ from elkhound.model.errors import BadInputError, nearest
 SCRIPTS = {
     "elk-17": "elk_17",
     "elk-18": "elk_18",
+    "gap-study": "gap_study",
+    "ablation": "ablation",
+    "model-error": "model_error",
+    "solver-scaling": "solver_scaling",
 }
 
 
