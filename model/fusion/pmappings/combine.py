@@ -71,6 +71,19 @@ class Candidates:
     latency: Floats
     node_bits: Floats
 
+    def aimed(self, aim: Aim) -> Candidates | None:
+        """Return the rows below an aim's ceilings, None if none is."""
+        kept = np.flatnonzero(~aim.worse(self.energy, self.latency))
+        if not len(kept):
+            return None
+        return replace(
+            self,
+            picks=self.picks[kept],
+            energy=self.energy[kept],
+            latency=self.latency[kept],
+            node_bits=self.node_bits[kept],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Aim:

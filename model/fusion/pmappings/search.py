@@ -93,8 +93,10 @@ class ShapeSearch:
     ) -> None:
         self.accelerator = accelerator
         self.shape = shape
+        self.mapspace = mapspace
         self.criteria = criteria
         self.moves = moves
+        self.unfused_rows: dict[Template, Candidates | None] = {}  # while known
         least_use = _least_use(accelerator, shape)
         self.combinations = []
         for template in templates(accelerator, shape, fuse=mapspace.fuse):
@@ -119,6 +121,9 @@ class ShapeSearch:
     @cached_property
     def least(self) -> dict[str, float]:
         """The least of every criterion over all rows; empty where there are none."""
+        if self.moves is not None and not self.mapspace.fuse and len(self.unfused):
+            points = self.unfused.min(axis=0).tolist()
+            return dict(zip(self.criteria, points, strict=True))
         found = {name: self._least(name) for name in self.criteria}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -145,6 +150,8 @@ class ShapeSearch:
             if self._is_fused(each.template):
                 continue
             rows = each.search(Aim(self.criteria, points))
+            if not any(self.moves.across):  # the same ceilings as for `rows`
+                self.unfused_rows[each.template] = rows
             if rows is not None:
                 costs = {"energy": rows.energy, "latency": rows.latency}
                 new = np.column_stack([costs[name] for name in self.criteria])
@@ -164,11 +171,18 @@ class ShapeSearch:
         box = self._box(slack)
         for each in self.combinations:
             ceilings = np.concatenate([self._ceilings(each.template), box])
-            rows = each.search(Aim(self.criteria, ceilings))
-            each.forget()
+            rows = self._found(each, Aim(self.criteria, ceilings))
             if rows is not None:
                 collected.add(rows)
         return collected.rows(self.criteria)
+
+    def _found(self, combination: Combination, aim: Aim) -> Candidates | None:
+        if combination.template in self.unfused_rows:
+            known = self.unfused_rows[combination.template]
+            return None if known is None else known.aimed(aim)
+        found = combination.search(aim)
+        combination.forget()
+        return found
 
     def _is_fused(self, template: Template) -> bool:
         return any(self.shape.shared[tensor] for tensor, _ in template.exchanges)
