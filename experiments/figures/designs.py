@@ -14,6 +14,7 @@ from typing import Any
 from elkhound.experiments.figures.figure import Line
 from elkhound.experiments.figures.measures import Finished
 from elkhound.experiments.plots.design_bars import Bar
+from elkhound.experiments.plots.design_lines import Course
 from elkhound.experiments.points import Point
 from elkhound.experiments.records import Record
 
@@ -162,3 +163,45 @@ def design_bars_of(
         bars = panels.setdefault(str(line[panel]), {}).setdefault(group(line), [])
         bars.append(Bar(str(line["method"]), planned(line), simulated(line)))
     return panels
+
+
+def design_courses(
+    lines: Sequence[Line],
+    *,
+    row: Callable[[Line], str],
+    column: Callable[[Line], str],
+    x: Callable[[Line], float],
+    solid: Callable[[Line], float | None] = planned,
+    dashed: Callable[[Line], float | None] | None = simulated,
+) -> dict[tuple[str, str], list[Course]]:
+    """Return what `design_lines_figure` draws: planned solid, simulated dashed."""
+    panels: dict[tuple[str, str], list[Course]] = {}
+    kinds = [(solid, False)] + ([] if dashed is None else [(dashed, True)])
+    by_panel: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        by_panel.setdefault((row(line), column(line)), []).append(line)
+    for place, own in by_panel.items():
+        courses = panels.setdefault(place, [])
+        for value, is_dashed in kinds:
+            for (design,), points in cells(own, "method").items():
+                course = sorted((x(line), value(line)) for line in points)
+                if any(y is not None for _, y in course):
+                    courses.append(Course(str(design), course, is_dashed))
+    return panels
+
+
+def topology(line: Line) -> str:
+    """Return the topology of a line's chip."""
+    return TOPOLOGY[line["chip"]]
+
+
+def mesh_ratio(lines: Sequence[Line], keys: Sequence[str], design: str) -> list[float]:
+    """Return mesh / all-to-all of a design's simulated time, cell by cell."""
+    own = [line for line in lines if line["method"] == design]
+    found = []
+    for cell in cells(own, *keys).values():
+        known = {topology(line): simulated(line) for line in cell}
+        mesh, ports = known.get("mesh"), known.get("all-to-all")
+        if mesh and ports:
+            found.append(mesh / ports)
+    return found

@@ -10,8 +10,20 @@ from elkhound.model.errors import BadInputError, nearest
 
 # name -> script of this package; its FIGURE is imported when it is asked for
 SCRIPTS = {
+    "elk-5": "elk_05",
+    "elk-6": "elk_06",
+    "elk-7": "elk_07",
+    "elk-8": "elk_08",
+    "elk-12": "elk_12",
+    "elk-16": "elk_16",
     "elk-17": "elk_17",
     "elk-18": "elk_18",
+    "elk-19": "elk_19",
+    "elk-20": "elk_20",
+    "elk-21": "elk_21",
+    "elk-22": "elk_22",
+    "elk-23": "elk_23",
+    "elk-24": "elk_24",
     "gap-study": "gap_study",
     "ablation": "ablation",
     "model-error": "model_error",

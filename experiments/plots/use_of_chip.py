@@ -41,7 +41,8 @@ def use_of_chip_figure(by_model: Mapping[Any, Sequence[Line]]) -> Figure:
         parts = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.2, 1))
         upper, lower = parts[:, 0]
         axes = upper.subplots()
-        _draw_splits(axes, list(by_model.values()), names)
+        _draw_splits(axes, dict(zip(names, by_model.values(), strict=True)))
+        axes.set_ylabel("simulated time (ms)")
         upper.legend(
             handles=split_handles(), loc="outside upper center", ncols=len(PARTS)
         )
@@ -60,33 +61,49 @@ def use_of_chip_figure(by_model: Mapping[Any, Sequence[Line]]) -> Figure:
     return figure
 
 
-def _draw_splits(
-    axes: Axes, models: Sequence[Sequence[Line]], names: list[str]
-) -> None:
+def time_splits_figure(groups: Mapping[str, Sequence[Line]], label: str) -> Figure:
+    """Return time splits alone, a group of bars each (paper figure 20).
+
+    Parameters
+    ----------
+    groups : mapping
+        Name to lines of its designs, as of `use_of_chip_figure`.
+    label : str
+        What bars are, with its unit.
+    """
+    with house_style():
+        figure = new_figure(3.2)
+        axes = figure.subplots()
+        _draw_splits(axes, groups)
+        axes.set_ylabel(label)
+        figure.legend(
+            handles=split_handles(), loc="outside upper center", ncols=len(PARTS)
+        )
+    return figure
+
+
+def _draw_splits(axes: Axes, groups: Mapping[str, Sequence[Line]]) -> None:
     bars: list[tuple[float, str, dict[str, float] | None]] = []
     start, centres = 0.0, []
-    for name, lines in zip(names, models, strict=True):
+    for name, lines in groups.items():
         plans = [line for line in lines if line["method"] != "ideal"]
         for k, line in enumerate(plans):
             parts = None
             if line["simulated"] is not None:
                 per_ms = line["clock_hz"] / 1e3
                 parts = {part: line[f"{part}_cycles"] / per_ms for part in PARTS}
-            bars.append((start + k, f"{name} {line['method']}", parts))
+            bars.append((start + k, f"{name}|{line['method']}", parts))
         centres.append(start + (len(plans) - 1) / 2)
         start += len(plans) + _GAP
     draw_time_split(axes, bars)
-    axes.set_xticks(
-        [place for place, _, _ in bars], [name.split()[1] for _, name, _ in bars],
-        rotation=90, fontsize=6.5,
-    )  # fmt: skip
-    for centre, name in zip(centres, names, strict=True):
+    designs = [name.rpartition("|")[2] for _, name, _ in bars]
+    axes.set_xticks([place for place, _, _ in bars], designs, rotation=90, fontsize=6.5)
+    for centre, name in zip(centres, groups, strict=True):
         axes.annotate(
             name, (centre, 1), xycoords=("data", "axes fraction"), ha="center",
             va="top", fontsize=7.5,
         )  # fmt: skip
     axes.tick_params(axis="x", length=0)
-    axes.set_ylabel("simulated time (ms)")
     axes.margins(x=0.02, y=0.15)
 
 
