@@ -324,12 +324,24 @@ def test_fuzzed_programs_run_or_are_refused_with_a_reason(first: int) -> None:
 
 def test_the_simulator_shares_no_timing_code() -> None:
     nouns = {"program", "chip", "schedule", "graph", "errors"}
+    fused = {"accelerator", "mapping", "workload", "physics", "legality"}
+    structure = {
+        "nest": {"without_null_loops"},
+        "occupancy": {"Reservation", "reservations"},
+    }
+    allowed = {*nouns, *(f"fusion.{name}" for name in (*fused, *structure))}
     room = Path(elkhound.simpy_chip.__file__).parent
-    imported = {
-        node.module
+    imports = [
+        node
         for path in room.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom) and node.module
+    ]
+    model = {
+        node.module: {alias.name for alias in node.names}
+        for node in imports
+        if node.module is not None and node.module.startswith("elkhound.model")
     }
-    model = {name for name in imported if name.startswith("elkhound.model")}
-    assert model <= {f"elkhound.model.{noun}" for noun in nouns}
+    assert set(model) <= {f"elkhound.model.{noun}" for noun in allowed}
+    for noun, names in structure.items():
+        assert model[f"elkhound.model.fusion.{noun}"] <= names
