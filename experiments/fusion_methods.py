@@ -37,6 +37,24 @@ def _transfusion(settings: Settings) -> Any:
     return TransFusion()
 
 
+def _cp_sat(settings: Settings) -> Any:
+    from elkhound.solvers.fusion.cp_sat import CpSat
+
+    return CpSat()
+
+
+def _milp(settings: Settings) -> Any:
+    from elkhound.solvers.fusion.milp import Milp
+
+    return Milp(settings["backend"])
+
+
+def _brute_force(settings: Settings) -> Any:
+    from elkhound.solvers.fusion.brute_force import BruteForce
+
+    return BruteForce()
+
+
 FUSION = Methods(
     "fusion",
     {
@@ -56,6 +74,22 @@ FUSION = Methods(
             Role.HEURISTIC,
             "everything fused but K and V, tile by tile (TransFusion)",
             _transfusion,
+        ),
+        "cp-sat": Entry(
+            Role.EXACT,
+            "choice of partial mappings as paths on OR-Tools CP-SAT",
+            _cp_sat,
+        ),
+        "milp": Entry(
+            Role.EXACT,
+            "paths of partial mappings through PuLP",
+            _milp,
+            {"backend": ("highs", "cbc")},
+        ),
+        "brute-force": Entry(
+            Role.EXACT,
+            "every choice of unpruned partial mappings, of at most three einsums",
+            _brute_force,
         ),
     },
 )

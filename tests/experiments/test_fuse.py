@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.said import Said
 
+from elkhound.experiments.fusion_methods import FUSION
+from elkhound.experiments.methods import Entry, Role
+from elkhound.heuristics.fusion.pareto_join import ParetoJoin
 from elkhound.model.fusion import mapping_text
+from elkhound.model.fusion.problem import FusionPlan, FusionProblem, FusionResult
 from elkhound.model.io import load_mapping
+from elkhound.model.limits import Limits
 
 CHAIN = """\
 workload: chain
@@ -131,3 +138,74 @@ def test_wrong_words_are_answered_with_the_nearest(
     assert said.status == 2
     assert message in said.err
     assert said.err.count("\n") == 1
+
+
+def test_exact_methods_prove_the_optimum_of_the_join(
+    say: Callable[..., Said], chain: str
+) -> None:
+    said = say(
+        "fuse", chain, "--accelerator", "tpu-v4i", "--objective", "energy",
+        "--methods", "pareto-join,cp-sat", "--no-plots", "--json",
+    )  # fmt: skip
+    assert said.status == 0
+    join, exact = json.loads(said.out)["rows"]
+    assert join["objective"] == pytest.approx(1.82294949e-6, rel=1e-6)  # golden
+    assert exact["objective"] == pytest.approx(join["objective"], rel=1e-9)
+    assert join["status"] == exact["status"] == "optimal"
+    assert join["verified"] is exact["verified"] is True
+
+
+class Liar:
+    """A method that changes what the join says."""
+
+    name = "liar"
+
+    def __init__(self, lie: Callable[[FusionResult], FusionResult]) -> None:
+        self.lie = lie
+
+    def solve(self, problem: FusionProblem, limits: Limits[FusionPlan]) -> FusionResult:
+        return self.lie(ParetoJoin().solve(problem, limits))
+
+
+def cheaper(result: FusionResult) -> FusionResult:
+    """Call the mapping a tenth cheaper than it is."""
+    assert result.plan is not None
+    plan = replace(result.plan, energy=0.9 * result.plan.energy)
+    return replace(result, plan=plan, objective=plan.energy, lower_bound=plan.energy)
+
+
+def above(result: FusionResult) -> FusionResult:
+    """Say that nothing is cheaper than twice the optimum."""
+    assert result.objective is not None
+    return replace(result, lower_bound=2 * result.objective)
+
+
+def thinner(result: FusionResult) -> FusionResult:
+    """Leave a point out of the front."""
+    return replace(result, front=result.front[:3] + result.front[4:])
+
+
+@pytest.mark.parametrize(
+    ("lie", "objective", "said_of_it"),
+    [
+        pytest.param(cheaper, "energy", "energy is said to be", id="cheaper"),
+        pytest.param(above, "energy", "exceeds the verified plan", id="bound"),
+        pytest.param(thinner, "front", "has a verified mapping beyond it", id="front"),
+    ],
+)
+def test_what_is_not_true_is_a_contradiction(
+    say: Callable[..., Said],
+    chain: str,
+    monkeypatch: pytest.MonkeyPatch,
+    lie: Any,
+    objective: str,
+    said_of_it: str,
+) -> None:
+    entry = Entry(Role.HEURISTIC, "lies", lambda settings: Liar(lie))  # type: ignore[arg-type,return-value]
+    monkeypatch.setitem(FUSION, "liar", entry)
+    said = say(
+        "fuse", chain, "--accelerator", "simple", "--objective", objective,
+        "--methods", "pareto-join,liar", "--no-plots", "--json",
+    )  # fmt: skip
+    assert said.status == 5
+    assert said_of_it in " ".join(json.loads(said.out)["contradictions"])

@@ -1,0 +1,1 @@
+"""Exact choice of partial mappings: CP-SAT, MILP and brute force."""
