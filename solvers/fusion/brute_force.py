@@ -56,7 +56,6 @@ class BruteForce:
                 f"takes at most {MOST_EINSUMS} einsums, {problem.workload.name} has "
                 f"{einsums}",
                 code="too-many-einsums",
-                where=self.name,
             )
         watch = Stopwatch(limits.seconds)
         pmappings = generate(
