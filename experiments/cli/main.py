@@ -31,6 +31,7 @@ VERBS = {
     "sweep": "sweep",
     "rows": "rows",
     "figures": "figures",
+    "report": "report",
     "import": "import_model",
     "options": "operator_options",
     "methods": "methods",
