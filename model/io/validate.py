@@ -134,6 +134,8 @@ def _in_words(schema: Schema) -> str:
         *first, last = (str(word) for word in schema["enum"])
         return f"{', '.join(first)} or {last}" if first else last
     kind = schema.get("type")
+    if kind in ("integer", "number") and "maximum" not in schema:
+        return "an integer" if kind == "integer" else "a number"
     if kind == "integer":
         return f"an integer from {schema['minimum']} to {_short(schema['maximum'])}"
     if kind == "number":

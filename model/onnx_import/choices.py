@@ -15,6 +15,8 @@ BRANCHES = ("then", "else")
 class Choices:
     """Decisions by node name; those that met no node are refused in the end.
 
+    A node inside a loop is ``name@3`` in its fourth iteration, ``name`` in all of them.
+
     Parameters
     ----------
     branches : mapping of str to str
@@ -50,13 +52,17 @@ class Choices:
 
     def branch(self, name: str) -> str | None:
         """Return the branch chosen for an If, if one was."""
-        self._seen["--branch"].add(name)
-        return self.branches.get(name)
+        return self.branches.get(self._spelt("--branch", self.branches, name))
 
     def trip(self, name: str) -> int | None:
         """Return the iterations chosen for a Loop, if they were."""
-        self._seen["--trip"].add(name)
-        return self.trips.get(name)
+        return self.trips.get(self._spelt("--trip", self.trips, name))
+
+    def _spelt(self, flag: str, given: Mapping[str, object], name: str) -> str:
+        """Return how a node is spelt: for one iteration, or else for all of them."""
+        every = name.partition("@")[0]
+        self._seen[flag] |= {name, every}
+        return name if name in given else every
 
     def refuse_unused(self) -> None:
         """Refuse a choice about a node that does not ask for one."""

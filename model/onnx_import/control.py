@@ -21,7 +21,12 @@ CONTROL = frozenset({"If", "Loop", "Scan"})
 
 def inline(resolver: Resolver, node: Node) -> None:
     """Put what a control flow node runs in its place."""
-    {"If": _branch, "Loop": _loop, "Scan": _scan}[node.op](resolver, node)
+    try:
+        {"If": _branch, "Loop": _loop, "Scan": _scan}[node.op](resolver, node)
+    except ValueError as error:
+        raise BadInputError(
+            f"node {node.name} ({node.op}): {error}", code="bad-node"
+        ) from error
 
 
 def size(graph: Subgraph) -> int:
@@ -32,9 +37,9 @@ def size(graph: Subgraph) -> int:
 def _branch(resolver: Resolver, node: Node) -> None:
     """Take the branch that the condition, the user, or else the size decides."""
     graphs = {name: _subgraph(node, f"{name}_branch") for name in ("then", "else")}
-    condition = resolver.values[node.inputs[0]].data
+    condition = _scalar(resolver, node.input(0), "condition")
     if condition is not None:
-        taken = "then" if condition.reshape(-1)[0] else "else"
+        taken = "then" if condition else "else"
     else:
         sizes = {name: size(graph) for name, graph in graphs.items()}
         larger = "then" if sizes["then"] >= sizes["else"] else "else"
@@ -56,6 +61,7 @@ def _loop(resolver: Resolver, node: Node) -> None:
     body = _subgraph(node, "body")
     state = [name for name in node.inputs[2:] if name]
     trips = _trips(resolver, node)
+    resolver.unroll(node, trips)
     stacked: list[list[str]] = [[] for _ in node.outputs[len(state) :]]
     yes = _constant(resolver, f"{node.name}.continues", "bool", True)
     for trip in range(trips):
@@ -72,10 +78,11 @@ def _loop(resolver: Resolver, node: Node) -> None:
 
 def _trips(resolver: Resolver, node: Node) -> int:
     """Return how often a Loop runs: the constant count, or what the user says."""
-    values = [resolver.values[name] if name else None for name in node.inputs[:2]]
-    count = values[0].data if values and values[0] is not None else None
-    if count is not None and 0 <= int(count.reshape(-1)[0]) < 2**31:
-        return int(count.reshape(-1)[0])
+    if _scalar(resolver, node.input(1), "condition") == 0:
+        return 0
+    count = _scalar(resolver, node.input(0), "trip count")
+    if count is not None and count < 2**31:  # the largest of all stands for no bound
+        return max(0, int(count))
     chosen = resolver.choices.trip(node.name)
     if chosen is None:
         raise BadInputError(
@@ -90,24 +97,39 @@ def _trips(resolver: Resolver, node: Node) -> int:
     return chosen
 
 
+def _scalar(resolver: Resolver, name: str, what: str) -> float | None:
+    """Return the one element of a constant; None where it is no constant."""
+    data = resolver.values[name].data if name else None
+    if data is None:
+        return None
+    if data.size != 1:
+        raise ValueError(f"its {what} has {data.size} elements, must have 1")
+    return float(data.item()) if data.dtype.kind == "f" else int(data.item())
+
+
 def _scan(resolver: Resolver, node: Node) -> None:
     """Write out the iterations of a Scan: one per slice of what it scans."""
     if node.version < 9:
         raise ValueError("Scan before opset 9 has a batch axis")
     body = _subgraph(node, "body")
     scanned = node.integer("num_scan_inputs", 1)
+    if len(body.inputs) != len(node.inputs) or scanned > len(node.inputs):
+        raise ValueError(
+            f"has {len(node.inputs)} inputs, {scanned} of them scanned, and its body "
+            f"takes {len(body.inputs)}"
+        )
     state = list(node.inputs[: len(node.inputs) - scanned])
     inputs = node.inputs[len(state) :]
     outputs = node.outputs[len(state) :]
-    axes = node.integers("scan_input_axes") or (0,) * scanned
-    backwards = node.integers("scan_input_directions") or (0,) * scanned
+    axes = _per_value(node, "scan_input_axes", scanned)
+    backwards = _per_value(node, "scan_input_directions", scanned)
     extents = {
-        resolver.values[name].shape[axis]
-        for name, axis in zip(inputs, axes, strict=True)
+        _extent(resolver, name, axis) for name, axis in zip(inputs, axes, strict=True)
     }
     if len(extents) != 1:
         raise ValueError(f"scanned axes of {sorted(extents)} elements")
     trips = extents.pop()
+    resolver.unroll(node, trips)
     stacked: list[list[str]] = [[] for _ in outputs]
     for trip in range(trips):
         slices = [
@@ -119,13 +141,28 @@ def _scan(resolver: Resolver, node: Node) -> None:
         state = results[: len(state)]
         for parts, part in zip(stacked, results[len(state) :], strict=True):
             parts.append(part)
-    reverse = node.integers("scan_output_directions") or (0,) * len(outputs)
+    reverse = _per_value(node, "scan_output_directions", len(outputs))
     stacked = [
         parts[::-1] if back else parts
         for parts, back in zip(stacked, reverse, strict=True)
     ]
-    out_axes = node.integers("scan_output_axes") or (0,) * len(outputs)
+    out_axes = _per_value(node, "scan_output_axes", len(outputs))
     _finish(resolver, node, state, stacked, out_axes)
+
+
+def _per_value(node: Node, attribute: str, count: int) -> tuple[int, ...]:
+    """Return an attribute with an entry for every scanned value, all 0 if absent."""
+    entries = node.integers(attribute) or (0,) * count
+    if len(entries) != count:
+        raise ValueError(f"{attribute} has {len(entries)} entries for {count} values")
+    return entries
+
+
+def _extent(resolver: Resolver, name: str, axis: int) -> int:
+    shape = resolver.values[name].shape
+    if not -len(shape) <= axis < len(shape):
+        raise ValueError(f"scans axis {axis} of {name}, which has {len(shape)} axes")
+    return shape[axis]
 
 
 def _slice(resolver: Resolver, node: Node, name: str, axis: int, index: int) -> str:
@@ -173,15 +210,15 @@ def _run(
     outputs = graph.outputs[:count]
     inner = topological(live(named(graph.nodes), outputs))
     names = dict(fed)
-    for made in (*graph.constants, *(name for n in inner for name in n.outputs)):
+    for name, value in graph.constants.items():
+        names[name] = resolver.constant(name, value)
+    for made in (name for n in inner for name in n.outputs):
         if made:
             names[made] = resolver.fresh(f"{made}{suffix}")
-    for name, value in graph.constants.items():
-        resolver.values[names[name]] = value
     for n in inner:
         resolver.take(_renamed(replace(n, name=f"{n.name}{suffix}"), names))
     results = [names.get(name, name) for name in outputs]
-    if len(results) < min(count, len(node.outputs)):
+    if len(results) < count:
         raise ValueError(f"its subgraph has {len(results)} outputs, not {count}")
     return results
 

@@ -26,6 +26,8 @@ from elkhound.model.onnx_import.source import (
 from elkhound.model.onnx_import.wire import WireError, without_weights
 
 WORKER = Path(__file__).with_name("worker.py")
+ENVIRONMENT = {"PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads reserve memory
+OURS = "elkhound::"  # operators that the import itself makes
 STANDARD_DOMAINS = ("", "ai.onnx")
 CONTRIB = "com.microsoft"
 CONTRIB_ONLY = frozenset(
@@ -59,7 +61,10 @@ def read_source(
         raise _not_onnx(path, str(error)) from None
     answer = ask_worker(path, content, bind, time_limit_seconds)
     if "error" in answer:
-        raise _not_onnx(path, " ".join(str(answer["error"]).split()))
+        said = " ".join(str(answer["error"]).split())
+        if "code" in answer:
+            raise BadInputError(said, code=answer["code"], where=str(path))
+        raise _not_onnx(path, said)
     return _source(path, answer)
 
 
@@ -93,7 +98,7 @@ def ask_worker(
             input=request + content,
             capture_output=True,
             timeout=time_limit_seconds,
-            env={**os.environ, "PYTHONPATH": search_path, "PYTHONUTF8": "1"},
+            env={**os.environ, "PYTHONPATH": search_path} | ENVIRONMENT,
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -181,6 +186,13 @@ def _node(raw: dict[str, Any], opsets: dict[str, int]) -> Node:
     version = opsets.get("", opsets.get("ai.onnx", 1))
     if standard and (op in CONTRIB_ONLY or (op == "Attention" and version < 23)):
         domain, standard = CONTRIB, False  # exporters drop the domain of these
+    op = op if standard else f"{domain}::{op}"
+    if op.startswith(OURS):
+        raise BadInputError(
+            f"node {raw['name'] or raw['outputs'][:1]}: operator {op} is of the domain "
+            f"that an import makes its own operators in",
+            code="unsupported-operator",
+        )
     attributes, subgraphs = {}, {}
     for key, value in raw["attributes"].items():
         if isinstance(value, dict) and "nodes" in value:
@@ -191,7 +203,7 @@ def _node(raw: dict[str, Any], opsets: dict[str, int]) -> Node:
             attributes[key] = value
     return Node(
         name=raw["name"],
-        op=op if standard else f"{domain}::{op}",
+        op=op,
         inputs=tuple(raw["inputs"]),
         outputs=tuple(raw["outputs"]),
         attributes=attributes,
@@ -220,7 +232,7 @@ def _constant(tensor: dict[str, Any], name: str) -> Value:
 def _constant_node(raw: dict[str, Any]) -> Value:
     """Return a Constant node's value, in whichever attribute it is stated."""
     for key, value in raw["attributes"].items():
-        if key == "value" and isinstance(value, dict):
+        if key in ("value", "sparse_value") and isinstance(value, dict):
             return _constant(value, raw["outputs"][0])
         if key in CONSTANT_SCALARS:
             data = np.array(value)

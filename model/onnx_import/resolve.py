@@ -41,6 +41,8 @@ class Resolver:
         Names of the nodes.
     unknown : dict of str to int
         Unknown operator types that went through, and how many nodes of each.
+    iterations : int
+        Iterations of loops that were written out, empty ones too.
     """
 
     source: Source
@@ -50,6 +52,8 @@ class Resolver:
     notes: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     unknown: dict[str, int] = field(default_factory=dict)
+    iterations: int = 0
+    _constants: dict[int, str] = field(default_factory=dict)
 
     def take(self, node: Node) -> None:
         """Take one node, or what it stands for."""
@@ -83,6 +87,23 @@ class Resolver:
         while candidate in self.values:
             candidate, number = f"{name}#{number}", number + 1
         return candidate
+
+    def constant(self, name: str, value: Value) -> str:
+        """Return a subgraph's constant: one tensor, however often the graph runs."""
+        if id(value) not in self._constants:  # the source keeps it alive
+            self._constants[id(value)] = self.fresh(name)
+            self.values[self._constants[id(value)]] = value
+        return self._constants[id(value)]
+
+    def unroll(self, node: Node, iterations: int) -> None:
+        """Count a loop's iterations before they are written: bodies may be empty."""
+        self.iterations += iterations
+        if self.iterations > MOST_NODES:
+            raise BadInputError(
+                f"node {node.name} ({node.op}): more than {MOST_NODES} iterations "
+                f"to write out",
+                code="too-many-nodes",
+            )
 
     def note(self, text: str) -> None:
         """Tell the user something, once."""
@@ -134,12 +155,14 @@ class Resolver:
         )
 
     def _take_stand_in(self, node: Node, known: StandIn, origin: str) -> None:
-        if known.op not in SUPPORTED:
+        if known.op not in SUPPORTED or known.op.startswith("elkhound::"):
             raise BadInputError(
                 f"operator {node.op} stands for {known.op}, which is not known",
                 code="unsupported-operator",
                 where=origin,
-                hint=nearest(known.op, sorted(SUPPORTED)),
+                hint=nearest(
+                    known.op, [op for op in SUPPORTED if "elkhound" not in op]
+                ),
             )
         places = range(len(node.inputs)) if known.inputs is None else known.inputs
         self.take(

@@ -21,7 +21,6 @@ from elkhound.model.onnx_import.labels import labels_of
 ENTRY_POINTS = "elkhound.operators"
 LARGEST_EXTENT = 10**15
 SWEEPS = tuple(p for p in Pass if p not in (Pass.ROW_UNARY, Pass.DECODE))
-FAULTS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 
 Shape = tuple[int, ...]
 
@@ -128,11 +127,11 @@ class UserOperator:
         try:
             answer = self.describe(call)
             if isinstance(answer, StandIn):
-                return answer
+                return _checked_stand_in(answer)
             return _checked(call, tuple(answer))
-        except FAULTS as error:
+        except Exception as error:  # code of others: anything may go wrong in it
             raise BadInputError(
-                f"node {call.name} ({call.op}): {error}",
+                f"node {call.name} ({call.op}): {_said(error)}",
                 code="bad-description",
                 where=self.origin,
             ) from error
@@ -156,13 +155,32 @@ def installed(op: str) -> UserOperator | None:
         )
     try:
         describe = found[0].load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # code of others: anything may go wrong in it
         raise BadInputError(
-            f"its description of operator {op} cannot be loaded: {error}",
+            f"its description of operator {op} cannot be loaded: {_said(error)}",
             code="bad-description",
             where=origins[0],
         ) from error
     return UserOperator(describe, origins[0])
+
+
+def _said(error: Exception) -> str:
+    """Return what an error says, and its type where that does not speak for itself."""
+    said = " ".join(str(error).split())
+    if isinstance(error, (ValueError, ImportError)) and said:
+        return said
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _checked_stand_in(known: StandIn) -> StandIn:
+    places = known.inputs or ()
+    if not isinstance(known.op, str):
+        raise TypeError(f"stands for {known.op!r}, must be the name of an operator")
+    if any(type(place) is not int or place < 0 for place in places):
+        raise ValueError(f"inputs are {list(places)}, must be numbers from 0")
+    if not isinstance(known.attributes, Mapping):
+        raise TypeError(f"attributes are {known.attributes!r}, must be a mapping")
+    return known
 
 
 def _package(entry: importlib.metadata.EntryPoint) -> str:

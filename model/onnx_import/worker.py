@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import resource
 import sys
 from collections.abc import Iterable
 
@@ -29,6 +30,8 @@ from google.protobuf.message import (  # type: ignore[import-untyped]
 
 Json = dict[str, object]
 
+MEMORY_BYTES = 2 * 1024**3  # onnx's inference writes out Ranges of any length
+MOST_NODES = 50_000  # once local functions are inlined
 SMALL = 4096  # elements of a constant that are read; the rest are weights
 SPILLED = "elkhound.spilled"  # metadata property: a JSON list of value names
 DATA_FIELDS = (
@@ -58,6 +61,7 @@ REFUSALS = (  # what onnx raises on files that can still be planned
     ValueError,
     TypeError,
     IndexError,
+    MemoryError,
 )
 
 
@@ -136,6 +140,8 @@ def attribute_json(attribute: onnx.AttributeProto, opsets: dict[str, int]) -> ob
         return value.decode(errors="replace")
     if isinstance(value, onnx.TensorProto):
         return tensor_json(value)
+    if isinstance(value, onnx.SparseTensorProto):
+        return sparse_json(value)
     if isinstance(value, onnx.GraphProto):
         return graph_json(value, opsets)
     if isinstance(value, (int, float)):
@@ -252,12 +258,53 @@ def initializers_json(graph: onnx.GraphProto) -> dict[str, Json]:
     """Return the constants of a graph by name; sparse ones by shape."""
     found = {t.name: tensor_json(t) for t in graph.initializer}
     for sparse in graph.sparse_initializer:
-        found[sparse.values.name] = {
-            "dtype": type_name(sparse.values.data_type),
-            "dims": list(sparse.dims),
-            "values": None,
-        }
+        found[sparse.values.name] = sparse_json(sparse)
     return found
+
+
+def sparse_json(sparse: onnx.SparseTensorProto) -> Json:
+    """Return a sparse tensor as the dense one it stands for, its elements unknown."""
+    return {
+        "dtype": type_name(sparse.values.data_type),
+        "dims": list(sparse.dims),
+        "values": None,
+    }
+
+
+def stated_twice(graph: onnx.GraphProto) -> str:
+    """Return an input or initializer of which the graph holds two that differ."""
+    for values in (graph.input, graph.initializer):
+        seen: dict[str, Message] = {}
+        for value in values:
+            if seen.setdefault(value.name, value) != value:
+                return str(value.name)
+    return ""
+
+
+def inlined_nodes(model: onnx.ModelProto) -> int:
+    """Return how many nodes there are once local functions are inlined.
+
+    Counted before onnx does it: a function that calls another twice, which calls
+    another twice, doubles them every time. One that calls itself counts as one node.
+    """
+    functions = {(f.domain, f.name): f for f in model.functions}
+    counts: dict[tuple[str, str], int] = {}
+
+    def count(nodes: Iterable[onnx.NodeProto]) -> int:
+        return sum(1 + called(node) + inside(node) for node in nodes)
+
+    def inside(node: onnx.NodeProto) -> int:
+        graphs = [g for a in node.attribute for g in (a.g, *a.graphs)]
+        return sum(count(graph.node) for graph in graphs)
+
+    def called(node: onnx.NodeProto) -> int:
+        key = (node.domain, node.op_type)
+        if key in functions and key not in counts:
+            counts[key] = 0  # as long as it is counted: it may call itself
+            counts[key] = count(functions[key].node)
+        return counts.get(key, 0)
+
+    return count(model.graph.node)
 
 
 def bind_inputs(graph: onnx.GraphProto, bind: dict[str, int]) -> None:
@@ -333,6 +380,12 @@ def read(content: bytes, bind: dict[str, int]) -> Json:
         return {"error": "it has no graph"}
     if not is_text(model):
         return {"error": "a name in it is not UTF-8"}
+    twice = stated_twice(model.graph)
+    if twice:
+        return {
+            "error": f"{twice} is stated twice, and differently",
+            "code": "duplicate-output",
+        }
     for tensor in model.graph.initializer:
         strip(tensor)
     warnings = objections(model)
@@ -342,6 +395,13 @@ def read(content: bytes, bind: dict[str, int]) -> Json:
         for tensor in tensors_of(function.node):
             strip(tensor)
     if model.functions:
+        nodes = inlined_nodes(model)
+        if nodes > MOST_NODES:
+            return {
+                "error": f"{nodes} nodes once its local functions are inlined, "
+                f"at most {MOST_NODES} can be planned",
+                "code": "too-many-nodes",
+            }
         try:
             model = onnx.inliner.inline_local_functions(model)
         except REFUSALS as error:
@@ -373,6 +433,8 @@ def read(content: bytes, bind: dict[str, int]) -> Json:
 
 def main() -> None:
     """Answer the one request on standard input."""
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     request = json.loads(sys.stdin.buffer.readline())
     json.dump(read(sys.stdin.buffer.read(), request["bind"]), sys.stdout)
 

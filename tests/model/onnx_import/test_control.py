@@ -9,6 +9,7 @@ import pytest
 from onnx import GraphProto, TensorProto, helper, numpy_helper
 
 from elkhound.model.errors import BadInputError
+from elkhound.model.graph import Home, Pass
 
 node = helper.make_node
 value = helper.make_tensor_value_info
@@ -203,3 +204,175 @@ def test_constants_inside_a_branch_are_weights(files: Any) -> None:
     )
     graph = files.read(conditional(inside, branch("Relu")), INPUTS, "y").graph
     assert sum(graph.streamed_bytes(o) for o in graph.operators) == 4 * 6 * 2
+
+
+def repeated(count: Any, *condition: str, body: GraphProto | None = None) -> list[Any]:
+    """A Loop over x of a constant count, and what reads its result."""
+    loop = node("Loop", ["n", *condition, "x"], ["z", "all"], name="loop")
+    loop.attribute.append(helper.make_attribute("body", body or loop_body()))
+    return [
+        node("Constant", [], ["n"], value=numpy_helper.from_array(np.array(count))),
+        loop,
+        node("Relu", ["z"], ["y"], name="after"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "constants"),
+    [
+        pytest.param(-1, {}, id="count-below-0"),
+        pytest.param(3, {"never": np.array(False)}, id="condition-false"),
+    ],
+)
+def test_a_loop_that_never_starts_costs_nothing(
+    files: Any, count: int, constants: Any
+) -> None:
+    nodes = repeated(count, "never" if constants else "")
+    nodes[1].output[1] = ""
+    given = {"weights": {"w": (4, 4)}, "constants": constants}
+    graph = files.read(nodes, {"x": (3, 4)}, "y", **given).graph
+    assert [operator.name for operator in graph.operators] == ["after"]
+
+
+EMPTY = helper.make_graph(
+    [],
+    "body",
+    [
+        value("i", TensorProto.INT64, []),
+        value("goes_on", TensorProto.BOOL, []),
+        value("state", TensorProto.FLOAT16, [3, 4]),
+    ],
+    [
+        value("goes_on", TensorProto.BOOL, []),
+        value("state", TensorProto.FLOAT16, [3, 4]),
+    ],
+)
+
+
+def test_iterations_without_a_node_are_counted_as_well(files: Any) -> None:
+    nodes = repeated(2**31 - 1, "", body=EMPTY)
+    del nodes[1].output[1:]
+    with pytest.raises(BadInputError, match="more than 50000 iterations") as error:
+        files.read(nodes, {"x": (3, 4)}, "y")
+    assert error.value.code == "too-many-nodes"
+
+
+def scan(**attributes: Any) -> list[Any]:
+    body = helper.make_graph(
+        [node("Add", ["state", "row"], ["next"])],
+        "body",
+        [
+            value("state", TensorProto.FLOAT16, []),
+            value("row", TensorProto.FLOAT16, []),
+        ],
+        [value("next", TensorProto.FLOAT16, [])],
+    )
+    given = {"num_scan_inputs": 1} | attributes
+    return [node("Scan", ["s", "x"], ["y"], name="scan", body=body, **given)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "inputs", "message"),
+    [
+        pytest.param(
+            repeated(np.zeros(0, np.int64), ""),
+            {"x": (3, 4)},
+            "trip count has 0 elements",
+            id="no-count",
+        ),
+        pytest.param(
+            repeated(2, "", body=EMPTY),
+            {"x": (3, 4)},
+            "has 2 outputs, not 3",
+            id="too-few-outputs",
+        ),
+        pytest.param(
+            scan(scan_input_axes=[7]),
+            {"s": (4,), "x": (3, 4)},
+            "scans axis 7 of x, which has 2 axes",
+            id="scan-axis",
+        ),
+        pytest.param(
+            scan(scan_input_axes=[0, 1]),
+            {"s": (4,), "x": (3, 4)},
+            "scan_input_axes has 2 entries for 1 values",
+            id="scan-axes",
+        ),
+        pytest.param(
+            scan(scan_output_directions=[1]),
+            {"s": (4,), "x": (3, 4)},
+            "scan_output_directions has 1 entries for 0 values",
+            id="scan-directions",
+        ),
+        pytest.param(
+            scan(num_scan_inputs=9),
+            {"s": (4,), "x": (3, 4)},
+            "has 2 inputs, 9 of them scanned, and its body takes 2",
+            id="scan-inputs",
+        ),
+        pytest.param(
+            scan(), {"s": (), "x": ()}, "scans axis 0 of x, which has 0", id="scalar"
+        ),
+    ],
+)
+def test_control_flow_that_does_not_fit_is_one_line(
+    files: Any, nodes: Any, inputs: Any, message: str
+) -> None:
+    with pytest.raises(
+        BadInputError, match=rf"node \w+ \((Loop|Scan)\).*{message}"
+    ) as e:
+        files.read(nodes, inputs, "y", weights={"w": (4, 4)})
+    assert e.value.code == "bad-node"
+
+
+def test_a_scan_before_opset_9_is_one_line(files: Any) -> None:
+    with pytest.raises(BadInputError, match="opset 9 has a batch axis"):
+        files.read(scan(), {"s": (4,), "x": (3, 4)}, "y", opset=8)
+
+
+def choosing() -> list[Any]:
+    """A loop's body that asks each time which branch to take, of weights of its own."""
+    heavy = helper.make_graph(
+        [node("MatMul", ["state", "v"], ["m"], name="heavy")],
+        "heavy",
+        [],
+        [value("m", TensorProto.FLOAT16, None)],
+        [TensorProto(name="v", dims=(4, 4), data_type=TensorProto.FLOAT16)],
+    )
+    light = helper.make_graph(
+        [node("Exp", ["state"], ["e"], name="light")],
+        "light",
+        [],
+        [value("e", TensorProto.FLOAT16, None)],
+    )
+    body = helper.make_graph(
+        [node("If", ["c"], ["t"], name="if", then_branch=heavy, else_branch=light)],
+        "body",
+        EMPTY.input,
+        [EMPTY.output[0], value("t", TensorProto.FLOAT16, [3, 4])],
+    )
+    loop = node("Loop", ["n", "", "x"], ["y"], name="loop", body=body)
+    count = numpy_helper.from_array(np.array(3))
+    return [node("Constant", [], ["n"], value=count), loop]
+
+
+def read_choosing(files: Any, **branches: str) -> Any:
+    nodes = [node("Cast", ["b"], ["c"], to=TensorProto.BOOL), *choosing()]
+    named = {name.replace("_", "@"): branch for name, branch in branches.items()}
+    options = {"branches": named}
+    return files.read(nodes, {"x": (3, 4), "b": ()}, "y", options=options).graph
+
+
+def test_constants_of_a_loop_are_one_weight_however_often_it_runs(files: Any) -> None:
+    graph = read_choosing(files)
+    assert graph.macs == 3 * 3 * 4 * 4
+    assert [t.name for t in graph.tensors if t.home is Home.HBM] == ["v"]
+    # each iteration streams it
+    assert sum(graph.streamed_bytes(o) for o in graph.operators) == 3 * 4 * 4 * 2
+
+
+def test_a_branch_is_named_for_one_iteration_or_for_all(files: Any) -> None:
+    every = read_choosing(files, **{"if": "else"})
+    assert [o.einsum.passes for o in every.operators] == [(Pass.UNARY,)] * 3
+    but_one = read_choosing(files, **{"if": "else", "if_1": "then"})
+    assert [o.einsum.macs for o in but_one.operators] == [0, 3 * 4 * 4, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from elkhound.model.graph import Pass
 from elkhound.model.onnx_import.user_operators import ENTRY_POINTS
 
 node = helper.make_node
+STAND_IN = """\
+from elkhound.model.onnx_import.user_operators import StandIn
+def cost(call): return StandIn("""
 EXAMPLE = Path(__file__).parents[3] / "examples" / "user_operators"
 
 
@@ -65,7 +69,7 @@ def test_an_installed_package_gives_shape_and_cost(files: Any, example: Path) ->
     assert scores.einsum.passes[0] is Pass.MATMUL
     assert report.unsupported == ("example::WindowAttention",)
     assert any(
-        "cost what package elkhound-example-operators (example_operators:window"
+        "costs what package elkhound-example-operators (example_operators:window"
         in warning
         for warning in report.warnings
     )
@@ -111,6 +115,43 @@ def test_a_package_that_cannot_be_loaded_is_named(
     with pytest.raises(BadInputError, match="no_such_module") as error:
         files.read([node("Foo", ["x"], ["y"], domain="example")], {"x": (3,)}, "y")
     assert error.value.where == "package broken (no_such_module:cost)"
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        pytest.param(
+            "cost = 1 / 0", "ZeroDivisionError: division by zero", id="import"
+        ),
+        pytest.param("def cost(", "SyntaxError", id="syntax"),
+        pytest.param("cost = 3", "'int' object is not callable", id="no-function"),
+        pytest.param(
+            "def cost(call): raise RuntimeError", "RuntimeError", id="runtime-error"
+        ),
+        pytest.param(
+            "def cost(call): assert not call", "AssertionError", id="assertion"
+        ),
+        pytest.param("def cost(call): return cost(call)", "Recursion", id="recursion"),
+        pytest.param("def cost(call): return None", "not iterable", id="nothing"),
+        pytest.param(f"{STAND_IN}None)", "stands for None", id="no-name"),
+        pytest.param(f"{STAND_IN}'Relu', (-1,))", r"inputs are \[-1\]", id="inputs"),
+        pytest.param(
+            f"{STAND_IN}'Relu', None, 3)", "attributes are 3", id="attributes"
+        ),
+        pytest.param(f"{STAND_IN}'Loop')", "has no body", id="loop"),
+        pytest.param(f"{STAND_IN}'elkhound::Free')", "not known", id="our-own"),
+    ],
+)
+def test_a_package_that_goes_wrong_is_one_line(
+    files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, message: str
+) -> None:
+    install(tmp_path / "site", "wrong", {"example::Foo": "wrong_operators:cost"})
+    (tmp_path / "site" / "wrong_operators.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.delitem(sys.modules, "wrong_operators", raising=False)
+    with pytest.raises(BadInputError, match=message) as error:
+        files.read([node("Foo", ["x"], ["y"], domain="example")], {"x": (3,)}, "y")
+    assert "\n" not in str(error.value)
 
 
 def test_a_package_is_asked_about_unknown_operators_only(

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -61,6 +63,96 @@ def test_reading_is_limited_in_time(files: Any) -> None:
     with pytest.raises(BadInputError, match=r"within 0\.001 s") as error:
         import_onnx(path, time_limit_seconds=0.001)
     assert error.value.code == "reader-timeout"
+
+
+@pytest.mark.slow
+def test_reading_is_limited_in_memory(files: Any) -> None:
+    # onnx's inference writes out the range, 2^62 elements
+    nodes = [
+        node("Range", ["zero", "end", "one"], ["r"], name="range"),
+        node("Cast", ["r"], ["y"], to=TensorProto.FLOAT),
+    ]
+    bounds = {"zero": np.array(0), "end": np.array(2**62), "one": np.array(1)}
+    path = files.write(nodes, {"x": (3,)}, "y", constants=bounds)
+    with pytest.raises(BadInputError):
+        import_onnx(path)
+    peak_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    assert peak_bytes < 2.2 * 1024**3
+
+
+def test_functions_that_double_are_refused_before_they_are_inlined(
+    files: Any,
+) -> None:
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    # f0 is a Relu, each other calls the one before twice: 2^40 nodes
+    functions = [
+        helper.make_function(
+            "mine", "f0", ["a"], ["b"], [node("Relu", ["a"], ["b"])], imports
+        )
+    ]
+    for depth in range(1, 41):
+        calls = [
+            node(f"f{depth - 1}", [source], [made], domain="mine")
+            for source, made in (("a", "m"), ("m", "b"))
+        ]
+        functions.append(
+            helper.make_function("mine", f"f{depth}", ["a"], ["b"], calls, imports)
+        )
+    nodes = [node("f40", ["x"], ["y"], domain="mine")]
+    path = files.write(nodes, {"x": (3, 4)}, "y", functions=functions)
+    # n(0) = 1 and n(d) = 2 + 2·n(d − 1), so n(40) = 3·2^40 − 2, and one node calls it
+    with pytest.raises(BadInputError, match=f"{3 * 2**40 - 1} nodes once") as error:
+        import_onnx(path)
+    assert error.value.code == "too-many-nodes"
+
+
+@pytest.mark.parametrize(
+    ("shape", "names"),
+    [
+        pytest.param((4, 5), None, id="another-shape"),
+        pytest.param((4, 4), ["w"], id="the-same"),
+    ],
+)
+def test_a_constant_stated_twice_must_be_the_same(
+    files: Any, shape: tuple[int, ...], names: list[str] | None
+) -> None:
+    path = files.write(
+        [node("MatMul", ["x", "w"], ["y"])], {"x": (3, 4)}, "y", weights={"w": (4, 4)}
+    )
+    model = onnx.load(path)
+    again = TensorProto(name="w", dims=shape, data_type=TensorProto.FLOAT16)
+    model.graph.initializer.append(again)
+    onnx.save(model, path)
+    if names is None:
+        with pytest.raises(BadInputError, match="w is stated twice") as error:
+            import_onnx(path)
+        assert error.value.code == "duplicate-output"
+    else:
+        assert import_onnx(path).graph.macs == 3 * 4 * 4
+
+
+@pytest.mark.parametrize("domain", ["elkhound", ""])
+def test_operators_of_our_own_making_are_no_files(files: Any, domain: str) -> None:
+    op = "Free" if domain else "elkhound::Free"
+    path = files.write([node(op, ["x"], ["y"], domain=domain)], {"x": (3, 4)}, "y")
+    with pytest.raises(BadInputError, match="operator elkhound::Free") as error:
+        import_onnx(path)
+    assert error.value.code == "unsupported-operator"
+
+
+def test_a_sparse_constant_is_the_dense_one_it_stands_for(files: Any) -> None:
+    sparse = onnx.SparseTensorProto(
+        dims=[4, 5],
+        values=TensorProto(dims=[1], data_type=TensorProto.FLOAT16, int32_data=[1]),
+        indices=TensorProto(dims=[1], data_type=TensorProto.INT64, int64_data=[7]),
+    )
+    nodes = [
+        node("Constant", [], ["w"], sparse_value=sparse),
+        node("MatMul", ["x", "w"], ["y"]),
+    ]
+    graph = import_onnx(files.write(nodes, {"x": (3, 4)}, "y")).graph
+    assert graph.macs == 3 * 4 * 5
+    assert graph.streamed_bytes(graph.operators[0]) == 4 * 5 * 2
 
 
 # A process takes over the peak of the one it was forked from: RUSAGE_SELF would tell of

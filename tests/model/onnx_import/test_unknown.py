@@ -105,6 +105,13 @@ def test_a_file_names_an_operator_that_stands_in(files: Any, tmp_path: Path) -> 
             "{shape: [3]}", "needs as, a known operator, or passes", id="free"
         ),
         pytest.param("{as: Gelu, shape: [3]}", "no effect beside as", id="both"),
+        pytest.param("{as: 'elkhound::Free'}", "not known", id="our-own"),
+        pytest.param("{as: Loop}", "has no body", id="loop"),
+        pytest.param(
+            "{as: Relu, attributes: {a: [[2]]}}",
+            "must be an integer or a number or text or a list",
+            id="attribute",
+        ),
         pytest.param("{as: Sigmoit}", "did you mean Sigmoid", id="stand-in"),
         pytest.param("{passes: [unary], dtype: half}", "element type half", id="dtype"),
         pytest.param(
