@@ -86,7 +86,7 @@ def export(
             "a name that does not end in .onnx is not read as a model",
             code="unknown-file-type",
             where=str(output),
-            hint=str(output.with_name(output.name + ".onnx")),
+            hint=str(output / "model.onnx" if output.is_dir() else f"{output}.onnx"),
         )
     require_writable(output)
     operators = len(export_workload(name, bind, phase, output, form).operators)

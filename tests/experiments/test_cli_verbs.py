@@ -224,6 +224,9 @@ def test_an_exported_workload_can_be_imported(say: Say) -> None:
     refused = say(*ask, "llama.txt")
     assert refused.status == 2
     assert "does not end in .onnx is not read as a model" in refused.line
+    for folder, hint in (("", "model.onnx"), ("/", "/model.onnx")):
+        refused = say(*ask, folder)
+        assert (refused.status, f"({hint})" in refused.line) == (2, True)
     assert not Path("llama.txt").exists()
     there, back = (
         json.loads(say("import", *model, "--json").out)
