@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -75,17 +76,13 @@ def cliques_of(buffers: Sequence[Buffer]) -> Cliques:
     ranges = [_range(b, steps) for b in kept]
     sizes = [b.size_bytes // unit for b in kept]
     numbers = range(len(kept))
+    members: list[list[int]] = [[] for _ in steps]
+    for j in numbers:
+        for t in range(*ranges[j]):
+            members[t].append(j)
     conflicts = [
-        tuple(
-            k
-            for k in numbers
-            if k != j and ranges[k][0] < ranges[j][1] and ranges[j][0] < ranges[k][1]
-        )
+        tuple(sorted({k for t in range(*ranges[j]) for k in members[t]} - {j}))
         for j in numbers
-    ]
-    members = [
-        tuple(j for j in numbers if ranges[j][0] <= t < ranges[j][1])
-        for t in range(len(steps))
     ]
     twins = [
         tuple(
@@ -100,11 +97,11 @@ def cliques_of(buffers: Sequence[Buffer]) -> Cliques:
         duration=tuple(b.end_step - b.start_step for b in kept),
         first=tuple(a for a, _ in ranges),
         last=tuple(b for _, b in ranges),
-        members=tuple(members),
+        members=tuple(map(tuple, members)),
         conflicts=tuple(conflicts),
         twins=tuple(twins),
         range_mask=tuple((1 << b) - (1 << a) for a, b in ranges),
-        of_clique=tuple(_getter(m) for m in members),
+        of_clique=tuple(_getter(tuple(m)) for m in members),
         of_conflicts=tuple(_getter(c) if c else None for c in conflicts),
     )
 
@@ -130,10 +127,8 @@ def _clique_steps(buffers: Sequence[Buffer]) -> list[int]:
 
 
 def _range(buffer: Buffer, steps: Sequence[int]) -> tuple[int, int]:
-    inside = [
-        t for t, s in enumerate(steps) if buffer.start_step <= s < buffer.end_step
-    ]
-    return inside[0], inside[-1] + 1
+    """Return the first clique that holds a buffer, and the one behind the last."""
+    return bisect_left(steps, buffer.start_step), bisect_left(steps, buffer.end_step)
 
 
 def _getter(places: tuple[int, ...]) -> Getter:
