@@ -24,6 +24,8 @@ SCRIPTS = {
     "elk-22": "elk_22",
     "elk-23": "elk_23",
     "elk-24": "elk_24",
+    "ffm-8": "ffm_08",
+    "ffm-9": "ffm_09",
     "gap-study": "gap_study",
     "ablation": "ablation",
     "model-error": "model_error",

@@ -69,6 +69,11 @@ MARKS: Mapping[str, Mark] = {
     "elk-full": Mark(VERMILION, "X", "xxx"),
     "delta-hull-fill": Mark(VERMILION, "X"),
     "ideal": Mark(YELLOW, "h"),
+    "pareto-join": Mark(VERMILION, "X"),
+    "set": Mark(BLUE, "o"),
+    "tileflow": Mark(GREEN, "s"),
+    "timeloop": Mark(ORANGE, "^"),
+    "transfusion": Mark(PURPLE, "D"),
 }
 _OTHER_COLORS = (GREEN, PURPLE, SKY, ORANGE, BLUE, VERMILION)
 _OTHER_MARKERS = ("<", ">", "p", "d", "8", "H")
