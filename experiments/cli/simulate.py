@@ -20,6 +20,7 @@ from elkhound.model.errors import BadInputError
         "  elkhound simulate plan.json --fidelity core --json",
         "  elkhound simulate plan.json --trace trace.json",
         "  elkhound simulate bare.json --problem problem.json --json",
+        "  elkhound simulate m.txt --workload matmuls --accelerator simple",
     ),
 )
 @click.argument("plan")
@@ -38,18 +39,86 @@ from elkhound.model.errors import BadInputError
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a Chrome trace here; ui.perfetto.dev opens it.",
 )
+@click.option(
+    "--workload",
+    metavar="NAME|FILE",
+    help="PLAN is a fusion mapping of this: built in, YAML, or ONNX.",
+)
+@click.option(
+    "--accelerator", metavar="NAME|FILE", help="Of the mapping: preset, or YAML."
+)
+@click.option(
+    "--bind",
+    type=options.Bindings(),
+    multiple=True,
+    callback=options.merged,
+    help="Values of the workload's symbols; may be repeated.",
+)
+@click.option(
+    "--physics",
+    metavar="double-buffer",
+    help="Of the mapping: tiles on their way take room too.",
+)
 @options.json_flag
 def command(
+    plan: str, problem: str | None, fidelity: str | None, **values: Any
+) -> None:
+    """Run PLAN on the simulated chip and show where the time goes.
+
+    The plan is verified first; one that breaks a rule is not simulated (exit 5). With
+    --workload and --accelerator, PLAN is a fusion mapping, text or YAML.
+    """
+    if values["workload"] is None and values["accelerator"] is None:
+        for flag in ("bind", "physics"):
+            if values[flag]:
+                raise click.UsageError(f"--{flag} has no effect without --workload")
+        _simulate_plan(plan, problem, fidelity, values["trace"], values["as_json"])
+        return
+    for flag in ("workload", "accelerator"):
+        if values[flag] is None:
+            raise click.UsageError(f"a mapping needs --{flag}")
+    for flag, given in (("problem", problem), ("fidelity", fidelity)):
+        if given is not None:
+            raise click.UsageError(f"--{flag} has no effect on a mapping")
+    _simulate_mapping(plan, values)
+
+
+def _simulate_mapping(mapping: str, values: dict[str, Any]) -> None:
+    from elkhound.experiments.fusion_simulation import (
+        print_simulation,
+        simulation_document,
+    )
+    from elkhound.experiments.fusion_source import read_fusion_workload
+    from elkhound.model.fusion import cost_of
+    from elkhound.model.fusion.physics import Physics
+    from elkhound.model.io import load_accelerator, load_mapping
+    from elkhound.model.io.text import write_text
+    from elkhound.simpy_chip.fused import fused_trace, simulate_mapping
+
+    accelerator = load_accelerator(values["accelerator"])
+    workload, warnings = read_fusion_workload(values["workload"], values["bind"])
+    for line in warnings:
+        click.echo(f"warning: {line}", err=True)
+    given = values["physics"]
+    names = () if given is None else tuple(n.strip() for n in given.split(","))
+    tree = load_mapping(mapping)
+    score = simulate_mapping(accelerator, workload, tree, Physics.of(names))
+    cost = cost_of(accelerator, workload, tree)
+    if values["trace"] is not None:
+        write_text(values["trace"], json.dumps(fused_trace(accelerator, score)) + "\n")
+    if values["as_json"]:
+        click.echo(json.dumps(simulation_document(accelerator, cost, score), indent=2))
+    else:
+        print_simulation(accelerator, cost, score)
+
+
+def _simulate_plan(
     plan: str,
     problem: str | None,
     fidelity: str | None,
     trace: Path | None,
     as_json: bool,
 ) -> None:
-    """Run PLAN on the simulated chip and show where the time goes.
-
-    The plan is verified first; one that breaks a rule is not simulated (exit 5).
-    """
     from elkhound.experiments.kinds import kind_of
     from elkhound.experiments.planfile import read_any_plan
     from elkhound.model.errors import ContradictionError

@@ -8,6 +8,7 @@ from elkhound.simpy_chip.fused.score import (
     fused_document,
 )
 from elkhound.simpy_chip.fused.simulation import simulate_mapping
+from elkhound.simpy_chip.fused.trace import fused_trace
 
 __all__ = [
     "EinsumScore",
@@ -15,5 +16,6 @@ __all__ = [
     "PortScore",
     "Transfer",
     "fused_document",
+    "fused_trace",
     "simulate_mapping",
 ]
