@@ -159,9 +159,12 @@ def _print_list(chosen: tuple[Figure, ...], as_json: bool) -> None:
     grid.add_column("shows")
     grid.add_column("--quick, CPU s", justify="right")
     for figure in chosen:
-        grid.add_row(figure.name, figure.title, str(figure.quick_cpu_seconds))
+        seconds = figure.quick_cpu_seconds
+        grid.add_row(
+            figure.name, figure.title, "–" if seconds is None else f"{seconds}"
+        )
     grid.add_section()
-    grid.add_row("all", "", str(sum(f.quick_cpu_seconds for f in chosen)))
+    grid.add_row("all", "", str(sum(f.quick_cpu_seconds or 0 for f in chosen)))
     console = Console()
     if not console.is_terminal:
         console = Console(width=160)

@@ -74,5 +74,5 @@ FIGURE = Figure(
         "take the fastest plan in the rest of the SRAM, so they slow down as the "
         "preload space grows."
     ),
-    quick_cpu_seconds=0,
+    quick_cpu_seconds=1,
 )

@@ -45,5 +45,5 @@ FIGURE = Figure(
         "in half of the SRAM. What rotates between cores by the plan itself is not "
         "removed by preloading more, so MaxPreload is not 0."
     ),
-    quick_cpu_seconds=0,
+    quick_cpu_seconds=1,
 )

@@ -78,5 +78,5 @@ FIGURE = Figure(
         "of its core and links. Trees follow them; `elkhound tiles --tile-cost FILE` "
         "draws the same of measured tiles."
     ),
-    quick_cpu_seconds=0,
+    quick_cpu_seconds=3,
 )

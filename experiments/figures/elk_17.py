@@ -62,7 +62,9 @@ FIGURE = Figure(
         "and none may exceed the SRAM. The published artifact gives the baselines "
         "5 GB/s a link and Elk-Full 5.5. Under one rule Static is within about 1 % "
         "of the optimum where one split of the SRAM serves all operators, so there is "
-        "little left to gain; Basic loses what it cannot preload ahead."
+        "little left to gain; Basic loses what it cannot preload ahead. At batch 64 "
+        "Elk-Full can lose: it fixes execute plans before it knows what room preloads "
+        "have, and pays for it in distribution (docs/elk-re-examined.md)."
     ),
-    quick_cpu_seconds=0,
+    quick_cpu_seconds=45,
 )

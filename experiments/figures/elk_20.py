@@ -72,5 +72,5 @@ FIGURE = Figure(
         "They agree in kind. Contention is what executes lose to preloads on the same "
         "ports, simulated with max-min fair sharing."
     ),
-    quick_cpu_seconds=0,
+    quick_cpu_seconds=9,
 )

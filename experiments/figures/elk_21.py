@@ -83,5 +83,5 @@ FIGURE = Figure(
         "edge is counted, which all preloads of half a row cross. Ideal is a bound, "
         "which nothing simulates."
     ),
-    quick_cpu_seconds=0,
+    quick_cpu_seconds=1,
 )

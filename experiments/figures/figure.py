@@ -95,8 +95,9 @@ class Figure:
         Lines to what they say, as sentences with numbers computed from them.
     why : str
         Why paper and measurement differ, or what the result rests on.
-    quick_cpu_seconds : int
-        Measured for ``--quick`` with nothing kept, drawing included.
+    quick_cpu_seconds : int or None
+        Measured for ``--quick``, after the figures before it, whose points it may
+        share; None where nobody has measured it.
     """
 
     name: str
@@ -106,4 +107,4 @@ class Figure:
     draw: Callable[[Sequence[Line]], Drawing]
     found: Callable[[Sequence[Line]], str]
     why: str
-    quick_cpu_seconds: int
+    quick_cpu_seconds: int | None

@@ -52,9 +52,7 @@ def design_lines_figure(
     columns = list(dict.fromkeys(column for _, column in panels))
     with house_style():
         figure = new_figure(1.0 + 1.7 * len(rows))
-        every = figure.subplots(
-            len(rows), len(columns), squeeze=False, sharex="col", sharey="col"
-        )
+        every = figure.subplots(len(rows), len(columns), squeeze=False, sharex="col")
         for r, row in enumerate(rows):
             for c, column in enumerate(columns):
                 axes = every[r, c]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Rectangle
@@ -39,7 +40,7 @@ def test_what_is_found_is_one_line_with_a_number(name: str) -> None:
     assert any(character.isdigit() for character in found)
 
 
-@pytest.mark.parametrize("name", ["elk-17", "elk-18"])
+@pytest.mark.parametrize("name", ["elk-17", "elk-18", "elk-19", "elk-20", "elk-22"])
 def test_a_figure_without_any_plan_is_still_drawn(name: str) -> None:
     unknown = ("objective", "simulated", "planned_ms", "simulated_ms", "tflops")
     parts = ("hbm_utilisation", "link_utilisation", "lower_bound")
@@ -60,3 +61,21 @@ def test_bars_of_figure_17_are_as_high_as_planned() -> None:
     }
     known = {round(x["planned_ms"], 9) for x in lines if x["planned_ms"] is not None}
     assert heights == known
+
+
+def test_no_value_of_figure_19_is_moved() -> None:
+    lines = SAMPLES["elk-19"]
+    drawing = registry.figure("elk-19").draw(lines)
+    drawn = {
+        round(y, 9)
+        for axes in drawing.axes
+        for line in axes.lines
+        for y in np.asarray(line.get_ydata(), dtype=float).tolist()
+    }
+    known = {
+        round(x[column], 9)
+        for x in lines
+        for column in ("planned_ms", "simulated_ms")
+        if x[column] is not None
+    }
+    assert {y for y in drawn if y == y} == known
