@@ -415,7 +415,8 @@ class _Run:
         """Let the simulated chip run a verified plan."""
         program = self.kind.program(self.problem, outcome.plan, self.chip)
         if program is None:
-            return outcome
+            latency = self.kind.simulated_latency(self.problem, outcome.plan)
+            return replace(outcome, simulated_latency=latency)
         from elkhound.simpy_chip import simulate
 
         try:
@@ -450,6 +451,10 @@ class _Run:
         covering = [b.bound for b in bounds if b.bound.order.contains(order)]
         bound = _largest(covering) if result.plan is not None else result.bound
         simulated = outcome.simulated_cycles
+        columns = self.kind.columns(self.problem, result)
+        latency = outcome.simulated_latency
+        planned = result.objective if latency is None else columns["latency"]
+        taken = simulated if latency is None else latency
         return rows.Row(
             kind=self.kind.name,
             method=outcome.method,
@@ -461,8 +466,8 @@ class _Run:
             contention=self.rule,
             gap=rows.gap(result.objective, bound),
             rounding_error=result.rounding_error + result.thinning_error,
-            simulated=simulated,
-            model_error=rows.model_error(simulated, result.objective),
+            simulated=taken,
+            model_error=rows.model_error(taken, planned),
             verified=outcome.verified,
             wall_seconds=result.wall_seconds,
             cpu_seconds=result.cpu_seconds,
@@ -470,9 +475,10 @@ class _Run:
             version=result.version,
             reason=_reason(outcome),
             simulated_cycles=simulated,
+            simulated_latency=latency,
             bytes_used=None if judgement is None else judgement.bytes_used,
             height_bytes=None if judgement is None else judgement.height_bytes,
-            **self.kind.columns(self.problem, result),
+            **columns,
         )
 
     def _failed(self, outcome: Outcome) -> rows.Row:

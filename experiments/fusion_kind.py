@@ -63,6 +63,14 @@ class FusionKind(Kind[FusionProblem, FusionPlan]):
         """Return None: a mapping is no program of a chip."""
         return
 
+    def simulated_latency(self, problem: FusionProblem, plan: FusionPlan) -> float:
+        """Run the mapping on the simulated accelerator, in the accelerator's unit."""
+        from elkhound.simpy_chip.fused import simulate_mapping
+
+        return simulate_mapping(
+            problem.accelerator, problem.workload, plan.tree
+        ).latency
+
     def bounds(self, problem: FusionProblem) -> tuple[Bound, ...]:
         """Return none: every bound needs the partial mappings."""
         return ()

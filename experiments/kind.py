@@ -94,6 +94,10 @@ class Kind(ABC, Generic[Problem, Plan]):
     ) -> Program | None:
         """Return the device program that the simulator runs for a plan, if any."""
 
+    def simulated_latency(self, problem: Problem, plan: Plan) -> float | None:
+        """Return what a plan that is no program takes; None for one that is."""
+        return None
+
     @abstractmethod
     def bounds(self, problem: Problem) -> tuple[Bound, ...]:
         """Return lower bounds that no method has to be run for."""

@@ -37,6 +37,8 @@ class Outcome:
         The simulator's; None without a verified plan.
     simulated_cycles : int or None
         The score's makespan.
+    simulated_latency : float or None
+        What the simulated accelerator takes for a mapping.
     refused_by_simulator : str
         Why the simulated chip cannot run the plan; empty if it can.
     addresses : Addresses or None
@@ -53,6 +55,7 @@ class Outcome:
     judgement: Judgement | None = None
     score: Any = None
     simulated_cycles: int | None = None
+    simulated_latency: float | None = None
     refused_by_simulator: str = ""
     addresses: Addresses | None = None
     note: str = ""

@@ -274,7 +274,7 @@ class Active:
             return
         (path,) = scope.paths
         if path.einsum.copy:
-            self._copy(path, steps)
+            yield from self._copy(path, steps)
             return
         work: Counter[str] = Counter()
         every, one = machine.meter.operations(path, steps)
@@ -290,15 +290,16 @@ class Active:
                 machine.move(*place, "write", moved.every, moved.upper)
         yield from machine.serve((_BODY, 0, path.einsum.name), work)
 
-    def _copy(self, path: Path, steps: dict[int, int]) -> None:
-        """Count what moves between two memories; the rules give it no time."""
+    def _copy(self, path: Path, steps: dict[int, int]) -> Running:
+        """Read a tensor at its source and write it where its copy is, if elsewhere."""
         source, copy = path.einsum.tensors
         here, there = (path.memory(path.holders(t)[0]) for t in (source, copy))
+        work: Counter[str] = Counter()
         if here != there:
             every = self.machine.meter.operations(path, steps)[0]
-            bits = self.machine.bits[source] * every
             for memory, kind in ((here, "read"), (there, "write")):
-                self.machine.counts[path.einsum.name, memory, source, kind] += bits
+                self.machine.move(work, path, source, memory, kind, every, every)
+        yield from self.machine.serve((_BODY, 0, path.einsum.name), work)
 
     def _processes(self, tile: Tile) -> list[Running]:
         fill = self._fill(tile)

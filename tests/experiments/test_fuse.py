@@ -57,6 +57,8 @@ def test_fuse_prints_the_golden_optimum_and_keeps_its_mapping(
     assert row["edp"] == row["energy"] * row["latency"]
     assert row["pareto_points"] == [{"energy": 30_474_240, "latency": 2_105_344}]
     assert row["verified"] is True
+    assert row["simulated"] == row["simulated_latency"] >= row["latency"]
+    assert row["model_error"] == row["simulated_latency"] / row["latency"] - 1
     assert row["pmappings"] > 0
     kept = [load_mapping(f"run/plans/pareto-join{s}") for s in (".txt", ".yaml")]
     assert [mapping_text(tree) for tree in kept] == [row["mapping"]] * 2

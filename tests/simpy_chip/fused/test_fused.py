@@ -154,6 +154,16 @@ def test_einsums_of_different_groups_run_one_after_another() -> None:
     assert [einsum.cycles for einsum in score.einsums] == [9, 8]
 
 
+def test_a_copy_between_memories_takes_their_ports_time() -> None:
+    # 6 values of 1 bit, at 1 bit per cycle from main memory; within it, no time
+    copied = workload({"m": 6}, "C[m] = copy I[m]")
+    tree = "[Main] stores I\n[{}] stores C\nfor m tile=1\ncompute C on MAC\n"
+    for memory, cycles in (("Buffer", 6), ("Main", 0)):
+        mapping = parse_mapping(tree.format(memory))
+        assert simulate_mapping(machine(), copied, mapping).cycles == cycles
+        assert cost_of(machine(), copied, mapping).latency == cycles
+
+
 def test_a_million_steps_cost_a_few() -> None:
     # 2²⁰ values of one bit in 4 cycles each, after a fill of 1
     million = workload({"m": 1 << 20}, "O[m] = I[m]")
