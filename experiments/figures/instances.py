@@ -42,7 +42,7 @@ def drawn_problem(
 
 
 def points_of(configuration: Mapping[str, Any]) -> tuple[Point, ...]:
-    """Return a point per drawn problem and method, and those of the grids.
+    """Return a point per drawn problem and method, and those of the grids, each once.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def points_of(configuration: Mapping[str, Any]) -> tuple[Point, ...]:
         ``grids``: as in the files of `elkhound sweep`.
     """
     limits: Limits[Any] = Limits(seconds=configuration["seconds"], workers=1)
-    found = []
+    found: list[Point] = []
     for draw in configuration["problems"]:
         about = subject(drawn_problem(**draw))
         for method in configuration["methods"]:
@@ -67,7 +67,8 @@ def points_of(configuration: Mapping[str, Any]) -> tuple[Point, ...]:
                     coordinates=coordinates,
                 )
             )
-    return (*found, *points_of_grids(configuration.get("grids", ())))
+    found += points_of_grids(configuration.get("grids", ()))
+    return tuple({made.key: made for made in found}.values())
 
 
 def lines_of(finished: Finished) -> Iterator[Line]:
