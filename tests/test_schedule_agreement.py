@@ -64,7 +64,7 @@ def solve(method: ScheduleMethod, problem: ScheduleProblem) -> Result[Schedule]:
 
 
 def assert_proved(
-    result: Result[Schedule], problem: ScheduleProblem, order: OrderClass, least: int
+    result: Result[Schedule], problem: ScheduleProblem, order: OrderClass, least: float
 ) -> None:
     """The result is optimal in its class, and the referee says the same of its plan."""
     told = f"{result}\n{problem}"

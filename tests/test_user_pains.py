@@ -341,7 +341,7 @@ def test_p11_a_split_that_does_not_divide_reports_true_and_padded_work(
         assert plan["use"] == 1_383 / 1_472
 
 
-def at_hbm_rate(bytes_per_second: int) -> tuple[int, Any]:
+def at_hbm_rate(bytes_per_second: int) -> tuple[float, Any]:
     """Plan a decode layer of Llama-2-13B; return cycles and score."""
     chip = load_chip("ipu-pod4-hbm")
     chip = replace(chip, hbm=replace(chip.hbm, bytes_per_second=bytes_per_second))

@@ -30,7 +30,7 @@ def shapes(graph: Graph) -> list[object]:
     ]
 
 
-def planned(graph: Graph) -> list[int | None]:
+def planned(graph: Graph) -> list[float | None]:
     """Return the cycles of two plans on a toy chip."""
     problem = schedule_problem(graph, load_chip("toy-8"))
     return [method.solve(problem, Limits()).objective for method in (Basic(), Static())]

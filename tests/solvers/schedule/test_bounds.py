@@ -22,7 +22,9 @@ FREE, IDENTITY = OrderClass.free(), OrderClass.identity()
 LIMITS: Limits[Schedule] = Limits(seconds=60)
 
 
-def bound(instance: ScheduleProblem, kind: BoundKind, order: OrderClass = FREE) -> int:
+def bound(
+    instance: ScheduleProblem, kind: BoundKind, order: OrderClass = FREE
+) -> float:
     (value,) = [
         b.value for b in best_bounds(instance) if (b.kind, b.order) == (kind, order)
     ]

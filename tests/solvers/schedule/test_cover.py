@@ -44,7 +44,7 @@ def within(one: ScheduleOption, other: ScheduleOption, permille: int = 0) -> boo
     return all(1000 * a <= (1000 + permille) * b for a, b in pairs)
 
 
-def optimum(instance: ScheduleProblem) -> int:
+def optimum(instance: ScheduleProblem) -> float:
     value = BruteForce(IDENTITY).solve(instance, Limits()).objective
     assert value is not None
     return value
