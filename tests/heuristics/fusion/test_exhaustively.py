@@ -84,8 +84,9 @@ def assert_equal(
     mine: list[tuple[float, float]], expected: list[tuple[float, float]]
 ) -> None:
     assert len(mine) == len(expected)
+    # the oracle rounds what it adds for each einsum to six digits
     for one, other in zip(sorted(mine), sorted(expected), strict=True):
-        assert one == pytest.approx(other, rel=1e-9)
+        assert one == pytest.approx(other, rel=1e-9, abs=2e-6)
 
 
 @settings(derandomize=True, deadline=None, max_examples=4)
