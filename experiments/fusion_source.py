@@ -40,6 +40,7 @@ def read_fusion_source(
     fuse: bool = True,
     max_fused_loops: int | None = None,
     max_fused_loops_per_rank: int = 1,
+    ordered_loops: bool = False,
 ) -> Source:
     """Return the problem of mapping a workload onto an accelerator.
 
@@ -47,7 +48,7 @@ def read_fusion_source(
     ----------
     name, bind, accelerator, objective
         As the command line has them.
-    fuse, max_fused_loops, max_fused_loops_per_rank
+    fuse, max_fused_loops, max_fused_loops_per_rank, ordered_loops
         See `Mapspace`.
     """
     from elkhound.model.fusion.mapspace import Mapspace, Objective
@@ -60,6 +61,6 @@ def read_fusion_source(
         workload,
         onto,
         Objective(objective),
-        Mapspace(fuse, max_fused_loops, max_fused_loops_per_rank),
+        Mapspace(fuse, max_fused_loops, max_fused_loops_per_rank, ordered_loops),
     )
     return Source(f"{workload.name}-{onto.name}", problem, None, warnings)

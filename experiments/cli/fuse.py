@@ -61,6 +61,11 @@ OBJECTIVES = ("energy", "latency", "edp", "front")
     show_default=True,
     help="Most of them over one rank.",
 )
+@click.option(
+    "--ordered-loops",
+    is_flag=True,
+    help="Also fused loops in orders that the paper's space leaves out.",
+)
 @options.limit_flags
 @click.option(
     "--run-dir",
@@ -83,7 +88,7 @@ def command(context: click.Context, /, workload: str, **values: Any) -> None:
     if values["no_fuse"]:
         options.refuse_given(
             context,
-            ("max_fused_loops", "max_fused_loops_per_rank"),
+            ("max_fused_loops", "max_fused_loops_per_rank", "ordered_loops"),
             "where nothing is fused",
         )
     source = read_fusion_source(
@@ -94,6 +99,7 @@ def command(context: click.Context, /, workload: str, **values: Any) -> None:
         fuse=not values["no_fuse"],
         max_fused_loops=values["max_fused_loops"],
         max_fused_loops_per_rank=values["max_fused_loops_per_rank"],
+        ordered_loops=values["ordered_loops"],
     )
     named = ("bind", "accelerator", "objective", "no_fuse")
     run_comparison(

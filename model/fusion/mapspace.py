@@ -35,11 +35,16 @@ class Mapspace:
         tensors; None: any number.
     max_fused_loops_per_rank : int
         Most of them over one rank variable.
+    ordered_loops : bool
+        Whether fused loops in a row may stand in every order under which no node sinks.
+        Without, none of them indexes a non-backing node right above (the paper's
+        space), which leaves out mappings where the first of them does not.
     """
 
     fuse: bool = True
     max_fused_loops: int | None = None
     max_fused_loops_per_rank: int = 1
+    ordered_loops: bool = False
 
     def __post_init__(self) -> None:
         if self.max_fused_loops is not None and self.max_fused_loops < 0:

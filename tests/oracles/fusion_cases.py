@@ -44,7 +44,10 @@ def fusion_problems(
         workload,
         draw(_accelerators(is_deep=is_deep)),
         objective,
-        Mapspace(max_fused_loops_per_rank=draw(st.sampled_from([1, 1, 2]))),
+        Mapspace(
+            max_fused_loops_per_rank=draw(st.sampled_from([1, 1, 2])),
+            ordered_loops=draw(st.booleans()),
+        ),
     )
 
 

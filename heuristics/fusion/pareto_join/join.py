@@ -362,4 +362,17 @@ def _front(found: list[Joined], criteria: tuple[str, ...]) -> tuple[Joined, ...]
     if not criteria or not found:
         return tuple(found)
     values = np.array([[getattr(each, name) for name in criteria] for each in found])
-    return tuple(found[row] for row in pareto(np.zeros(len(found), np.int64), values))
+    kept = [found[row] for row in pareto(np.zeros(len(found), np.int64), values)]
+    return _apart(kept) if len(criteria) > 1 else tuple(kept)
+
+
+def _apart(points: list[Joined]) -> tuple[Joined, ...]:
+    """Leave out points of a front that only the rounding of sums tells from others."""
+    kept: list[Joined] = []
+    for point in points:
+        if kept and point.energy >= kept[-1].energy * (1 - _TOLERANCE):
+            continue
+        while kept and kept[-1].latency >= point.latency * (1 - _TOLERANCE):
+            kept.pop()
+        kept.append(point)
+    return tuple(kept)

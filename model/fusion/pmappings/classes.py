@@ -95,19 +95,25 @@ class Signature:
     ----------
     blocks : tuple of tuple of Loop
         Fused loops between two nodes, in no order; from outer to inner.
+    sinking : tuple of set of int
+        By block: those of its ranks that its first loop in time is not over, since
+        the node above would sink through it.
     exchanges : tuple of Exchange
         One per shared tensor.
     """
 
     blocks: tuple[tuple[Loop, ...], ...]
+    sinking: tuple[frozenset[int], ...]
     exchanges: tuple[Exchange, ...]
 
     def orders(self) -> Iterator[Visible]:
         """Yield every order of the loops; loops over fan-outs stay last in a block."""
         parts = []
-        for block in self.blocks:
-            parts.append(permutations(loop for loop in block if loop.over is None))
-            parts.append(permutations(loop for loop in block if loop.over is not None))
+        for block, sinking in zip(self.blocks, self.sinking, strict=True):
+            timed = permutations(loop for loop in block if loop.over is None)
+            parts.append([o for o in timed if not o or o[0].rank not in sinking])
+            spread = permutations(loop for loop in block if loop.over is not None)
+            parts.append(list(spread))
         for chosen in product(*parts):
             yield Visible(tuple(loop for p in chosen for loop in p), self.exchanges)
 
@@ -172,8 +178,13 @@ def signatures(
     for at, depth in enumerate(fused.depth.tolist()):
         own = {rank: counts[at] for rank, counts in factors.items()}
         deepest = depth[template.fused_blocks - 1] if template.fused_blocks else 0
+        blocks = _blocks(shape, candidates, slots, own)
         yield Signature(
-            _blocks(shape, candidates, slots, own),
+            tuple(blocks.values()),
+            tuple(
+                template.sinking(shape, block) & {loop.rank for loop in loops}
+                for block, loops in blocks.items()
+            ),
             tuple(_exchange(template, t, depth, bits[at], deepest) for t in shared),
         )
 
@@ -183,7 +194,8 @@ def _blocks(
     candidates: Candidates,
     slots: list[int],
     factors: dict[int, list[int]],
-) -> tuple[tuple[Loop, ...], ...]:
+) -> dict[int, tuple[Loop, ...]]:
+    """Return the blocks that have fused loops, from outer to inner."""
     template = candidates.template
     blocks: list[list[Loop]] = [[] for _ in range(template.fused_blocks)]
     for rank, own in sorted(factors.items()):
@@ -195,7 +207,7 @@ def _blocks(
                 tile = extent // iterations
                 blocks[slot.block].append(Loop(rank, extent, tile, over))
                 extent = tile
-    return tuple(tuple(block) for block in blocks if block)
+    return {i: tuple(block) for i, block in enumerate(blocks) if block}
 
 
 def _exchange(

@@ -241,7 +241,7 @@ def _infeasible(
 ) -> InfeasibleError:
     """Say which memory is too small for any partial mapping of an einsum."""
     needs: dict[int, int] = {}
-    for template in templates(accelerator, shape, fuse=space.fuse):
+    for template in templates(accelerator, shape, space):
         for level, bits in _least_bits(shape, template).items():
             size = accelerator.memories[level].size_bits
             if size is not None and bits > size:

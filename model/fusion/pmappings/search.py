@@ -99,7 +99,7 @@ class ShapeSearch:
         self.unfused_rows: dict[Template, Candidates | None] = {}  # while known
         least_use = _least_use(accelerator, shape)
         self.combinations = []
-        for template in templates(accelerator, shape, fuse=mapspace.fuse):
+        for template in templates(accelerator, shape, mapspace):
             each = Combination(
                 accelerator, shape, template, least_use, mapspace, bool(criteria)
             )

@@ -7,7 +7,8 @@ in a block unless
 
 (a) the block is fused and the rank does not index every shared tensor whose backing
     store, outside main memory, is below;
-(b) the node above is no backing store and the rank indexes it: it would sink;
+(b) the node above is no backing store and the rank indexes it: it would sink (with
+    `Mapspace.ordered_loops`, in a fused block, only if the loop comes first);
 (c) the block is not fused, a node follows, and the rank neither indexes that node nor
     indexes the one above through overlapping tiles: the node would better be raised.
 
@@ -22,6 +23,7 @@ from functools import cached_property
 from itertools import combinations, permutations, product
 
 from elkhound.model.fusion.accelerator import Accelerator, Compute, FanOut
+from elkhound.model.fusion.mapspace import Mapspace
 from elkhound.model.fusion.pmappings.shape import EinsumShape
 
 MAIN = 0
@@ -94,6 +96,12 @@ class Template:
         """Whether a node is the first to hold its tensor."""
         return node == 0 or self.holders(self.nodes[node - 1][1])[0] == node
 
+    def sinking(self, shape: EinsumShape, block: int) -> frozenset[int]:
+        """Return the ranks whose loops the node above a block would sink through."""
+        if self.is_backing(block):
+            return frozenset()
+        return shape.parting[self.nodes[block - 1][1]]
+
     @cached_property
     def exchanges(self) -> tuple[tuple[int, int], ...]:
         """(tensor, node) of every backing store outside main memory."""
@@ -105,14 +113,14 @@ class Template:
 
 
 def templates(
-    accelerator: Accelerator, shape: EinsumShape, *, fuse: bool
+    accelerator: Accelerator, shape: EinsumShape, space: Mapspace
 ) -> Iterator[Template]:
     """Yield every template of a shape."""
     for unit in accelerator.compute:
         if unit.tensors not in (None, len(shape.axes)):
             continue
         depth = accelerator.level_above(unit.name) + 1
-        for held in _storage(accelerator, shape, depth, (), fuse):
+        for held in _storage(accelerator, shape, depth, (), space.fuse):
             if shape.copy:
                 held = _only_backing(held)
             orders = (permutations(sorted(tensors)) for tensors in held[1:])
@@ -123,7 +131,7 @@ def templates(
                     for tensor in tensors
                 )
                 in_main = tuple(sorted(held[MAIN]))
-                yield from _arranged(accelerator, shape, unit, in_main, nodes)
+                yield from _arranged(accelerator, shape, unit, in_main, nodes, space)
         if shape.copy:
             return
 
@@ -195,6 +203,7 @@ def _arranged(
     unit: Compute,
     in_main: tuple[int, ...],
     nodes: tuple[tuple[int, int], ...],
+    space: Mapspace,
 ) -> Iterator[Template]:
     """Yield the template of a node order, with and without sinking spatially."""
     draft = Template(unit.name, in_main, nodes, (), (), 0, frozenset(), frozenset())
@@ -211,7 +220,7 @@ def _arranged(
         tuple(
             index
             for index, slot in enumerate(slots)
-            if _may_loop(shape, draft, fused, slot, rank)
+            if _may_loop(shape, draft, fused, slot, rank, space)
         )
         for rank in range(len(shape.sizes))
     )
@@ -261,7 +270,12 @@ def _slots(
 
 
 def _may_loop(
-    shape: EinsumShape, template: Template, fused: int, slot: Slot, rank: int
+    shape: EinsumShape,
+    template: Template,
+    fused: int,
+    slot: Slot,
+    rank: int,
+    space: Mapspace,
 ) -> bool:
     """Decide by rules (a), (b), (c), and by the ranks of a fan-out."""
     block = slot.block
@@ -279,10 +293,9 @@ def _may_loop(
         return True
     if shape.copy:
         return block < fused
-    if block and not template.is_backing(block):
-        above = template.nodes[block - 1][1]
-        if rank in shape.parting[above]:
-            return False
+    may_follow = space.ordered_loops and block < fused
+    if not may_follow and rank in template.sinking(shape, block):
+        return False
     if block >= fused and block < len(template.nodes):
         below = template.nodes[block][1]
         if rank not in shape.dimensions[below]:

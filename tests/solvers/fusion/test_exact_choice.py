@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.fusion_cases import fusion_problems
+from oracles.fusion_cases import PAIR, fusion_problems
+from oracles.fusion_trees import workload_of
 
 from elkhound.heuristics.fusion.pareto_join import ParetoJoin
 from elkhound.model.errors import BadInputError, InfeasibleError
-from elkhound.model.fusion.accelerator import Accelerator
+from elkhound.model.fusion.accelerator import Accelerator, Compute, Memory
 from elkhound.model.fusion.catalogue import fusion_workload
 from elkhound.model.fusion.mapspace import Objective
 from elkhound.model.fusion.problem import FusionPlan, FusionProblem, FusionResult
@@ -129,6 +130,22 @@ def agree(problem: FusionProblem, methods: tuple[Any, ...]) -> None:
 
 
 ALL = (CpSat(), Milp(), BruteForce())
+
+
+def test_sums_in_different_orders_make_no_points_of_a_front() -> None:
+    """Fused or not, 164 cycles are 492 / 3, summed of thirds in two ways."""
+    main = Memory("Main", None, 20.0, 20.0, keep=("not-intermediates",))
+    middle = Memory("Middle", 60, 1.0, 2.1, 3.0, keep=("not-above",))
+    accelerator = Accelerator("small", (main, middle), (Compute("MAC", 0.5, 1.0),))
+    workload = workload_of({"k": 1, "l": 4, "m": 1, "n": 4}, *PAIR)
+    problem = FusionProblem(workload, accelerator, Objective.FRONT)
+    agree(problem, ALL)
+    front = ParetoJoin().solve(problem, ONE).front
+    assert [point.latency for point in front] == pytest.approx(
+        [20, 21, 140 / 3, 155 / 3, 364 / 3, 367 / 3, 164, 169]
+    )
+
+
 BY_OBJECTIVE = st.sampled_from(list(Objective)).flatmap(fusion_problems)
 
 
