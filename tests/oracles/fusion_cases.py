@@ -20,6 +20,8 @@ SHAPES = {
     "skip": (*PAIR, "T3[m,n] = T2[m,l] * T1[m,n]"),
     "same-weight": ("T1[m,n] = T0[m,k] * W[k,n]", "T2[p,n] = T1[m,n] * U[p,m]",
                     "T3[q,n] = S[q,k] * W[k,n]"),
+    "late-weight": ("T1[m,n] = T0[m,k] * U[k,n]", "T2[p,n] = T1[m,n] * W[p,m]",
+                    "T3[p,q] = S[q,m] * W[p,m]"),
     "copy": ("I[m,k] = copy I0[m,k]", "T1[m,n] = I[m,k] * W0[k,n]"),
 }  # fmt: skip
 
@@ -42,7 +44,7 @@ def fusion_problems(
         workload = replace(workload, persistent=weights)
     return FusionProblem(
         workload,
-        draw(_accelerators(is_deep=is_deep)),
+        draw(_accelerators(is_deep=is_deep, persistent=persistent)),
         objective,
         Mapspace(
             max_fused_loops_per_rank=draw(st.sampled_from([1, 1, 2])),
@@ -52,10 +54,11 @@ def fusion_problems(
 
 
 @st.composite
-def _accelerators(draw: st.DrawFn, *, is_deep: bool) -> Accelerator:
+def _accelerators(draw: st.DrawFn, *, is_deep: bool, persistent: bool) -> Accelerator:
     price = st.sampled_from([5.0, 7.3, 20.0])
+    keep = "nothing" if persistent else "not-intermediates"  # weights may live below
     main = Memory(
-        "Main", None, draw(price), draw(price), keep=("not-intermediates",),
+        "Main", None, draw(price), draw(price), keep=(keep,), may_keep=("all",),
         bits_per_cycle=draw(st.sampled_from([None, 4.0])),
     )  # fmt: skip
     middle = Memory(
