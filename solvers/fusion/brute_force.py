@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from elkhound.model.errors import BadInputError
 from elkhound.model.fusion.compatibility import Compatibility, Interface, advanced
+from elkhound.model.fusion.front import front
 from elkhound.model.fusion.mapspace import Objective
 from elkhound.model.fusion.pmappings import (
     Pick,
@@ -278,11 +279,7 @@ class _Found:
     def _best(self, found: list[_Mapping]) -> list[_Mapping]:
         if self.objective is not Objective.FRONT:
             return [min(found, key=self._value)]
-        front: list[_Mapping] = []
-        for each in sorted(found, key=lambda m: (m.latency, m.energy)):
-            if not front or each.energy < front[-1].energy:
-                front.append(each)
-        return front
+        return list(front(found))
 
     def _value(self, mapping: _Mapping) -> float:
         match self.objective:

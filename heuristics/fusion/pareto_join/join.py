@@ -22,13 +22,12 @@ from elkhound.model.fusion.compatibility import (
     Live,
     advanced,
 )
+from elkhound.model.fusion.front import ROUNDING, front
 from elkhound.model.fusion.pmappings import Pick, Pmappings, PmappingTable, used_later
 from elkhound.model.fusion.pmappings.pareto import pareto
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-_TOLERANCE = 1e-9  # relative; of sums in different orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ class _Bound:
         cls, pmappings: Pmappings, index: int, most: Mapping[str, float]
     ) -> _Bound:
         table, later = pmappings.tables[index], pmappings.tables[index + 1 :]
-        limit = {name: value * (1 + _TOLERANCE) for name, value in most.items()}
+        limit = {name: value * (1 + ROUNDING) for name, value in most.items()}
         return cls(
             limit.get("energy", np.inf) - sum(float(t.energy.min()) for t in later),
             limit.get("latency", np.inf) - sum(float(t.latency.min()) for t in later),
@@ -358,21 +357,11 @@ def _traced(history: list[list[_Rows]], rows: _Rows, row: int) -> Joined:
 
 
 def _front(found: list[Joined], criteria: tuple[str, ...]) -> tuple[Joined, ...]:
-    found = sorted(found, key=lambda each: (each.latency, each.energy))
-    if not criteria or not found:
-        return tuple(found)
-    values = np.array([[getattr(each, name) for name in criteria] for each in found])
-    kept = [found[row] for row in pareto(np.zeros(len(found), np.int64), values)]
-    return _apart(kept) if len(criteria) > 1 else tuple(kept)
-
-
-def _apart(points: list[Joined]) -> tuple[Joined, ...]:
-    """Leave out points of a front that only the rounding of sums tells from others."""
-    kept: list[Joined] = []
-    for point in points:
-        if kept and point.energy >= kept[-1].energy * (1 - _TOLERANCE):
-            continue
-        while kept and kept[-1].latency >= point.latency * (1 - _TOLERANCE):
-            kept.pop()
-        kept.append(point)
-    return tuple(kept)
+    ordered = sorted(found, key=lambda each: (each.latency, each.energy))
+    match criteria:
+        case ():
+            return tuple(ordered)
+        case (name,):
+            return tuple(sorted(ordered, key=lambda each: getattr(each, name))[:1])
+        case _:
+            return front(ordered)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from elkhound.heuristics.fusion.pareto_join.join import Joined, join
+from elkhound.model.fusion.front import ROUNDING
 from elkhound.model.fusion.mapspace import Objective
 from elkhound.model.fusion.pmappings import Generator, Pmappings, rebuild
 from elkhound.model.fusion.problem import FusionPlan, FusionProblem, FusionResult
@@ -14,7 +15,6 @@ from elkhound.model.stopwatch import OutOfTime, Stopwatch
 
 _FIRST_SLACK = 0.1  # of the sum of least costs
 _WIDER = 10.0
-_TOLERANCE = 1e-9  # relative; of sums in different orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class _Search:
         if not slack:
             return _Found(pmappings, joined, proved=True)
         best = min((self._value(each) for each in joined), default=None)
-        proved = best is not None and best <= self._covered(slack) * (1 + _TOLERANCE)
+        proved = best is not None and best <= self._covered(slack) * (1 + ROUNDING)
         return _Found(pmappings, joined, proved)
 
     def _slack(self, before: _Found | None) -> dict[str, float]:

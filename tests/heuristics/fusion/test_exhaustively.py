@@ -114,7 +114,7 @@ def test_the_front_of_two_einsums_is_that_of_all_nests(
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=40)
 @given(pairs())
 def test_the_front_of_many_pairs_is_that_of_all_nests(
     case: tuple[Accelerator, FusionWorkload],

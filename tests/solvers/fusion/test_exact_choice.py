@@ -156,7 +156,7 @@ def test_all_exact_methods_agree_with_the_join(problem: FusionProblem) -> None:
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=120)
 @given(BY_OBJECTIVE)
 def test_all_exact_methods_agree_with_the_join_often(problem: FusionProblem) -> None:
     agree(problem, ALL)
