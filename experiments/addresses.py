@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
+from elkhound.experiments.kind import Judgement
 from elkhound.model.lifetimes import placement_problem
 from elkhound.model.limits import Limits
 from elkhound.model.placement import (
@@ -141,8 +143,7 @@ def collisions(problem: PlacementProblem) -> str:
         )
     )
     lines = judge_placement(problem, pressed).violations
-    more = f" and {len(lines) - 2} more" if len(lines) > 2 else ""
-    return "; ".join(lines[:2]) + more
+    return shortened(lines, 2)
 
 
 def address_violations(
@@ -165,6 +166,21 @@ def address_violations(
         return (f"addresses: buffer {first.name} {word} address",)
     placed = replace(expected, buffers=addresses.buffers)
     return judge_placement(placed, Placement(addresses.offsets)).violations
+
+
+def plan_violations(
+    judgement: Judgement, problem: Any, plan: Any, addresses: Addresses | None
+) -> tuple[str, ...]:
+    """Say what is wrong with a plan, or else with its addresses where it has some."""
+    if addresses is None or not judgement.feasible:
+        return judgement.violations
+    return address_violations(problem, plan, addresses)
+
+
+def shortened(violations: Sequence[str], most: int = 3) -> str:
+    """Return violations in one line, the first of them if there are many."""
+    more = f" and {len(violations) - most} more" if len(violations) > most else ""
+    return "; ".join(violations[:most]) + more
 
 
 def _second(first: Result[Schedule], again: Result[Schedule]) -> Result[Schedule]:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from elkhound.model.units import ceil_div, transfer_cycles
 
+MOST_CORES = 1_000_000
+"""The simulator keeps a list of them."""
+
 
 def _require_positive(owner: str, **values: int) -> None:
     for name, value in values.items():
@@ -245,6 +248,10 @@ class Chip:
             cores_per_chip=self.cores_per_chip,
             clock_hz=self.clock_hz,
         )
+        if self.cores > MOST_CORES:
+            raise ValueError(
+                f"chips · cores_per_chip is {self.cores}, must be at most {MOST_CORES}"
+            )
         mesh = self.links
         if isinstance(mesh, Mesh2D) and mesh.rows * mesh.columns != self.cores:
             raise ValueError(

@@ -13,6 +13,8 @@ from elkhound.experiments.cli import options
 if TYPE_CHECKING:
     from elkhound.experiments.fusion_evaluation import FusionEvaluation
 
+_MOST_LINES = 20  # of violations
+
 
 @click.command(
     "evaluate",
@@ -135,16 +137,14 @@ def _plot(evaluation: FusionEvaluation, stem: str) -> None:
 
 
 def _evaluate_plan(problem: str | None, plan: str, as_json: bool) -> int:
-    from elkhound.experiments.addresses import address_violations
+    from elkhound.experiments.addresses import plan_violations
     from elkhound.experiments.kinds import kind_of
     from elkhound.experiments.planfile import read_any_plan
 
     read = read_any_plan(plan, problem)
     kind = kind_of(read.problem)
     judgement = kind.judge(read.problem, read.plan)
-    violations = judgement.violations
-    if read.addresses is not None and judgement.feasible:
-        violations = address_violations(read.problem, read.plan, read.addresses)
+    violations = plan_violations(judgement, read.problem, read.plan, read.addresses)
     document: dict[str, Any] = {
         "kind": kind.name,
         "problem": read.problem.name,
@@ -166,6 +166,9 @@ def _evaluate_plan(problem: str | None, plan: str, as_json: bool) -> int:
         unit = "cycles" if judgement.height_bytes is None else "bytes high"
         click.echo(f"{plan}: {judgement.objective} {unit}{rule}{order}")
     else:
-        for violation in violations:
+        for violation in violations[:_MOST_LINES]:
             click.echo(f"{plan}: {violation}", err=True)
+        if len(violations) > _MOST_LINES:
+            left = len(violations) - _MOST_LINES
+            click.echo(f"{plan}: and {left} more; --json lists them", err=True)
     return 5 if violations else 0

@@ -169,7 +169,7 @@ def _export_fusion(
 def _export_program(
     plan: str, problem: str | None, form: str, output: Path | None, as_json: bool
 ) -> None:
-    from elkhound.experiments.addresses import address_violations, place
+    from elkhound.experiments.addresses import place, plan_violations, shortened
     from elkhound.experiments.kinds import kind_of
     from elkhound.experiments.planfile import read_any_plan
     from elkhound.model.io import program_document, program_text
@@ -183,13 +183,12 @@ def _export_program(
         raise BadInputError(
             "only a schedule is a device program", code="no-program", where=plan
         )
-    violations = kind_of(read.problem).judge(read.problem, read.plan).violations
+    judgement = kind_of(read.problem).judge(read.problem, read.plan)
     addresses = read.addresses
-    if addresses is not None and not violations:
-        violations = address_violations(read.problem, read.plan, addresses)
+    violations = plan_violations(judgement, read.problem, read.plan, addresses)
     if violations:
         raise ContradictionError(
-            "fails verification: " + "; ".join(violations), code="bad-plan", where=plan
+            f"fails verification: {shortened(violations)}", code="bad-plan", where=plan
         )
     why = ""
     if addresses is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.experiments.cli.writable import require_writable
 from elkhound.model.errors import BadInputError
 
 
@@ -38,5 +39,6 @@ def command(run: Path, output: Path | None, as_json: bool) -> None:
     from elkhound.model.io.text import write_text
 
     path = output or run / "report.html"
+    require_writable(path)
     write_text(path, report_html(read_run(run)))
     click.echo(json.dumps({"report": str(path)}) if as_json else f"wrote {path}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.experiments.cli.writable import require_writable
 from elkhound.model.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def command(
     """
     from elkhound.experiments.row_table import conditions, read_rows
 
+    if output is not None:
+        require_writable(output)
     table = read_rows(run, all_grids=all_grids)
     chosen = None if columns is None else _names(columns, "--columns")
     table.require(chosen or ())

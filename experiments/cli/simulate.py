@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.experiments.cli.writable import require_writable
 from elkhound.model.errors import BadInputError
 
 
@@ -68,6 +69,8 @@ def command(
     The plan is verified first; one that breaks a rule is not simulated (exit 5). With
     --workload and --accelerator, PLAN is a fusion mapping, text or YAML.
     """
+    if values["trace"] is not None:
+        require_writable(values["trace"], "trace")
     if values["workload"] is None and values["accelerator"] is None:
         for flag in ("bind", "physics"):
             if values[flag]:
@@ -119,6 +122,7 @@ def _simulate_plan(
     trace: Path | None,
     as_json: bool,
 ) -> None:
+    from elkhound.experiments.addresses import plan_violations, shortened
     from elkhound.experiments.kinds import kind_of
     from elkhound.experiments.planfile import read_any_plan
     from elkhound.model.errors import ContradictionError
@@ -139,9 +143,10 @@ def _simulate_plan(
         )
     kind = kind_of(read.problem)
     judgement = kind.judge(read.problem, read.plan)
-    if not judgement.feasible:
+    violations = plan_violations(judgement, read.problem, read.plan, read.addresses)
+    if violations:
         raise ContradictionError(
-            "fails verification: " + "; ".join(judgement.violations),
+            f"fails verification: {shortened(violations)}",
             code="bad-plan",
             where=plan,
         )

@@ -387,3 +387,35 @@ def test_a_problem_name_with_markup_is_printed_as_it_is(say: Say) -> None:
     said = say("compare", "odd.json", *STATIC)
     assert said.status == 0
     assert "[red]odd[/red] [x on abstract chip" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "read"),
+    [
+        pytest.param(["simulate", "p.json", "--trace", "p.json"], "PLAN", id="trace"),
+        pytest.param(
+            ["simulate", "p.json", "--problem", "three.json", "--trace", "three.json"],
+            "--problem",
+            id="trace-over-a-flag",
+        ),
+        pytest.param(
+            ["plan", "three.json", "--method", "static", "--output", "./three.json"],
+            "MODEL",
+            id="plan",
+        ),
+        pytest.param(
+            ["export", "p.json", "--output", "p.json"],
+            "PLAN|MODEL|MAPPING",
+            id="export",
+        ),
+    ],
+)
+def test_no_file_is_written_over_what_is_read(
+    say: Say, problem_file: str, arguments: list[str], read: str
+) -> None:
+    assert say("plan", problem_file, "--method=static", "--output=p.json").status == 0
+    before = {name: Path(name).read_bytes() for name in ("p.json", problem_file)}
+    said = say(*arguments)
+    assert said.status == 2
+    assert f"is {read}, which is read; write to another file" in said.err
+    assert before == {name: Path(name).read_bytes() for name in before}

@@ -60,3 +60,32 @@ def test_a_trace_that_cannot_be_written_is_refused(say: Say, chip_plan: str) -> 
     said = say("simulate", chip_plan, "--trace", "nowhere/trace.json")
     assert said.status == 2
     assert "nowhere/trace.json: cannot be written: No such file" in said.line
+
+
+def test_a_plan_whose_buffers_collide_is_not_simulated(
+    say: Say, chip_plan: str
+) -> None:
+    document = json.loads(Path(chip_plan).read_text())
+    for address in document["addresses"]:
+        address["offset"] = 0
+    Path(chip_plan).write_text(json.dumps(document))
+    for verb in ("simulate", "export"):
+        said = say(verb, chip_plan)
+        assert said.status == 5
+        assert "fails verification: buffers P." in said.line
+        assert said.line.endswith(" more")
+    said = say("evaluate", "--plan", chip_plan)
+    assert said.status == 5
+    assert said.err.count("\n") == 21
+    assert said.err.endswith("more; --json lists them\n")
+
+
+def test_a_chip_of_more_cores_than_can_be_simulated_is_refused(
+    say: Say, chip_plan: str
+) -> None:
+    document = json.loads(Path(chip_plan).read_text())
+    document["chip"]["chips"] = 10**9
+    Path(chip_plan).write_text(json.dumps(document))
+    said = say("simulate", chip_plan)
+    assert said.status == 2
+    assert "chips · cores_per_chip is 64000000000, must be at most 1000000" in said.line
