@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from elkhound.model.chip import Chip
-from elkhound.model.errors import InfeasibleError
+from elkhound.model.errors import BadInputError, InfeasibleError
 from elkhound.model.graph import Graph
-from elkhound.model.io.fields import LONGEST_NAME
+from elkhound.model.io.fields import LARGEST, LONGEST_NAME
 from elkhound.model.options.search import operator_options
 from elkhound.model.schedule import (
     Contention,
@@ -60,6 +60,7 @@ def schedule_problem(
     ]
     available = chip.core.usable_bytes
     _require_room(graph, options, resident, available)
+    _require_countable(graph, chip, options)
     return ScheduleProblem(
         sram_bytes=available,
         operators=tuple(
@@ -112,6 +113,21 @@ def _require_room(
         available_bytes=available,
         smallest_capacity_bytes=needed,
     )
+
+
+def _require_countable(
+    graph: Graph, chip: Chip, options: list[tuple[ScheduleOption, ...]]
+) -> None:
+    """Refuse cycles that no file holds, before anything is planned with them."""
+    for operator, choices in zip(graph.operators, options, strict=True):
+        longest = max(max(o.preload_cycles, o.execute_cycles) for o in choices)
+        if longest > LARGEST:
+            raise BadInputError(
+                f"an option takes {longest} cycles of chip {chip.name}, must be at most "
+                "10^15: a rate of the chip is too low, or its clock too fast",
+                code="too-many-cycles",
+                where=f"operator {operator.name}",
+            )
 
 
 def _shortages(graph: Graph, least: list[int], available: int) -> str:

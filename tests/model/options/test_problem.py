@@ -8,7 +8,7 @@ import pytest
 from oracles.one_operator import matmul, small_chip
 
 from elkhound.model.dtype import DTYPES
-from elkhound.model.errors import InfeasibleError
+from elkhound.model.errors import BadInputError, InfeasibleError
 from elkhound.model.graph import (
     Access,
     Axis,
@@ -120,3 +120,12 @@ def test_the_name_of_a_problem_is_one_that_a_file_may_hold() -> None:
     graph = replace(residual_graph(), name="g" * 200)
     chip = replace(small_chip(cores=8), name="c" * 200)
     assert len(schedule_problem(graph, chip).name) == 200
+
+
+def test_cycles_that_no_file_holds_are_refused_before_planning() -> None:
+    """200 · 40 values of two bytes at 1 B/s of a 1 THz clock: 1.6 · 10^16 cycles."""
+    graph, _ = matmul(24, 40, 200)
+    chip = small_chip(8, sram_bytes=60_000)
+    slow = replace(chip, clock_hz=10**12, hbm=replace(chip.hbm, bytes_per_second=1))
+    with pytest.raises(BadInputError, match=r"takes \d+ cycles .* at most 10\^15"):
+        schedule_problem(graph, slow)
