@@ -123,8 +123,8 @@ def _require_countable(
         longest = max(max(o.preload_cycles, o.execute_cycles) for o in choices)
         if longest > LARGEST:
             raise BadInputError(
-                f"an option takes {longest} cycles of chip {chip.name}, must be at most "
-                "10^15: a rate of the chip is too low, or its clock too fast",
+                f"an option takes {longest} cycles of chip {chip.name}, must be at "
+                "most 10^15: a rate of the chip is too low, or its clock too fast",
                 code="too-many-cycles",
                 where=f"operator {operator.name}",
             )
