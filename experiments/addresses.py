@@ -110,10 +110,13 @@ def place(
     held: Sequence[Buffer] | None,
     limits: Limits[Schedule],
 ) -> Placed:
-    """Search for addresses; without any, name the buffers in each other's way."""
+    """Fit or search addresses; without any, name the buffers in each other's way."""
     from elkhound.solvers.placement import Search
 
     buffers = placement_problem(problem, plan, held)
+    fitted = lowest_fit(buffers)
+    if height_bytes(buffers, fitted) <= buffers.capacity_bytes:
+        return Placed(Addresses(buffers.buffers, fitted.offsets))
     found = Search().solve(
         buffers,
         Limits(
@@ -126,20 +129,29 @@ def place(
         return Placed(Addresses(buffers.buffers, found.plan.offsets))
     impossible = found.status is Status.INFEASIBLE
     known = "proved not to fit" if impossible else str(found.statistics["reason"])
-    why = f"{known} in {problem.sram_bytes} B: {collisions(buffers)}"
+    why = f"{known} in {problem.sram_bytes} B: {collisions(buffers, fitted)}"
     return Placed(None, impossible, why)
 
 
-def collisions(problem: PlacementProblem) -> str:
-    """Say which buffers collide when the best of the heuristics is pressed into C."""
+def lowest_fit(problem: PlacementProblem) -> Placement:
+    """Return the first of the heuristics' placements within C, else the lowest."""
     from elkhound.heuristics.placement import BestFit, FirstFit
 
-    plans = [fit().place(problem) for fit in (BestFit, FirstFit)]
-    best = min(plans, key=lambda plan: height_bytes(problem, plan))
+    plans: list[Placement] = []
+    for order in ("start", "size", "area", "duration"):
+        for fit in (BestFit, FirstFit):
+            plans.append(fit(order).place(problem))
+            if height_bytes(problem, plans[-1]) <= problem.capacity_bytes:
+                return plans[-1]
+    return min(plans, key=lambda plan: height_bytes(problem, plan))
+
+
+def collisions(problem: PlacementProblem, high: Placement) -> str:
+    """Say which buffers collide when a placement that is too high is pressed into C."""
     pressed = Placement(
         tuple(
             max(0, min(offset, problem.capacity_bytes - buffer.size_bytes))
-            for buffer, offset in zip(problem.buffers, best.offsets, strict=True)
+            for buffer, offset in zip(problem.buffers, high.offsets, strict=True)
         )
     )
     lines = judge_placement(problem, pressed).violations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -108,6 +108,27 @@ def height_bytes(problem: PlacementProblem, plan: Placement) -> int:
         ),
         default=0,
     )
+
+
+def neighbours(buffers: Sequence[Buffer]) -> list[list[int]]:
+    """Return for each buffer those alive at one of its steps, earlier starts first.
+
+    Examples
+    --------
+    >>> a, b, c = Buffer("a", 0, 2, 5), Buffer("b", 1, 3, 4), Buffer("c", 2, 3, 6)
+    >>> neighbours([c, b, a])
+    [[1], [2, 0], [1]]
+    """
+    found: list[list[int]] = [[] for _ in buffers]
+    alive: list[int] = []
+    for k in sorted(range(len(buffers)), key=lambda k: buffers[k].start_step):
+        start = buffers[k].start_step
+        alive = [other for other in alive if buffers[other].end_step > start]
+        found[k] += alive
+        for other in alive:
+            found[other].append(k)
+        alive.append(k)
+    return found
 
 
 def liveness_bytes(buffers: Iterable[Buffer]) -> int:

@@ -12,6 +12,7 @@ from elkhound.model.placement import (
     Placement,
     PlacementProblem,
     height_bytes,
+    neighbours,
 )
 from elkhound.model.result import Result
 from elkhound.model.stopwatch import Stopwatch
@@ -58,23 +59,21 @@ class _Fit(ABC):
     def place(self, problem: PlacementProblem) -> Placement:
         """Return a placement without collisions, however high."""
         orders = list(ORDERS) if self.order == "best" else [self.order]
-        plans = [self._in_order(problem, ORDERS[order]) for order in orders]
+        near = neighbours(problem.buffers)
+        plans = [self._in_order(problem, near, ORDERS[order]) for order in orders]
         return min(plans, key=lambda plan: height_bytes(problem, plan))
 
-    def _in_order(self, problem: PlacementProblem, key: SortKey) -> Placement:
+    def _in_order(
+        self, problem: PlacementProblem, near: list[list[int]], key: SortKey
+    ) -> Placement:
         buffers = problem.buffers
-        offsets = [0] * len(buffers)
-        placed: list[tuple[int, int, int, int]] = []  # start, end, offset, top
+        placed: dict[int, Gap] = {}  # what each takes
         for k in sorted(range(len(buffers)), key=lambda k: key(buffers[k])):
-            buffer = buffers[k]
-            start, end, size = buffer.start_step, buffer.end_step, buffer.size_bytes
-            taken = sorted(
-                (low, top) for s, e, low, top in placed if s < end and start < e
-            )
+            size = buffers[k].size_bytes
+            taken = sorted(placed[other] for other in near[k] if other in placed)
             offset = self._choose(taken, size)
-            offsets[k] = offset
-            placed.append((start, end, offset, offset + size))
-        return Placement(tuple(offsets))
+            placed[k] = offset, offset + size
+        return Placement(tuple(placed[k][0] for k in range(len(buffers))))
 
     def _choose(self, taken: Iterable[Gap], size: int) -> int:
         """Return where `size` bytes go, given the occupied ranges in order."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 
 from elkhound.heuristics.outcome import schedule_result
 from elkhound.heuristics.schedule.shapes import fastest_first, shape_numbers
+from elkhound.model.earliest import earliest_in_order
 from elkhound.model.limits import Limits
 from elkhound.model.result import Result
 from elkhound.model.schedule import Schedule, ScheduleProblem
@@ -150,10 +150,6 @@ def earliest_gates(
 ) -> tuple[int | None, ...]:
     """Return for each P_j the smallest gate, in identity order, from which it fits.
 
-    While g is at least every gate before it, the preloads outstanding at i ≥ g are
-    those of operators i + 1 … j, so with S_i = Σ_{l ≤ i} preload_bytes_l the rows read
-    S_j − S_i ≤ min(P, C − r_i − own bytes of E_i) for i = g … j − 1.
-
     Parameters
     ----------
     options : list of int
@@ -162,26 +158,9 @@ def earliest_gates(
         P: the most that outstanding preloads may take.
     """
     chosen = [o.options[k] for o, k in zip(problem.operators, options, strict=True)]
-    limit = problem.max_outstanding
-    streaming = problem.streaming
-    gates: list[int | None] = [None] * len(chosen)
-    gate = issued_bytes = position = 0
-    # (i, largest S_j that fits at i), without those that a later and tighter one makes
-    # redundant; the tightest comes first.
-    rows: deque[tuple[int, int]] = deque()
-    for j, option in enumerate(chosen):
-        if problem.operators[j].streams:
-            issued_bytes += option.preload_bytes
-            if limit is not None and position >= limit:
-                gate = max(gate, streaming[position - limit])
-            while rows and rows[0][1] < issued_bytes:
-                gate = max(gate, rows.popleft()[0] + 1)
-            gates[j] = gate
-            position += 1
-        resident_bytes = problem.operators[j].resident_bytes
-        room_bytes = problem.sram_bytes - resident_bytes - option.own_bytes
-        most_bytes = issued_bytes + min(preload_space_bytes, room_bytes)
-        while rows and rows[-1][1] >= most_bytes:
-            rows.pop()
-        rows.append((j, most_bytes))
-    return tuple(gates)
+    taken = [
+        operator.resident_bytes + option.own_bytes
+        for operator, option in zip(problem.operators, chosen, strict=True)
+    ]
+    preloaded = [option.preload_bytes for option in chosen]
+    return earliest_in_order(problem, taken, preloaded, preload_space_bytes)

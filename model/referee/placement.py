@@ -1,4 +1,4 @@
-"""The referee of placements: holds every pair of buffers against each other."""
+"""The referee of placements: holds all buffers alive together against each other."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def judge_placement(problem: PlacementProblem, plan: Placement) -> PlacementVerd
     if len(offsets) != len(buffers):
         line = f"plan: {len(offsets)} offsets for {len(buffers)} buffers"
         return PlacementVerdict(None, (line,))
+    together = _pairs(problem)
     lines, height = [], 0
     for k, (buffer, offset) in enumerate(zip(buffers, offsets, strict=True)):
         top = offset + buffer.size_bytes
@@ -52,14 +53,32 @@ def judge_placement(problem: PlacementProblem, plan: Placement) -> PlacementVerd
                 f"buffer {buffer.name}: reaches {top} B of {problem.capacity_bytes} "
                 f"B: {top - problem.capacity_bytes} B over"
             )
-        for other, other_offset in zip(buffers[:k], offsets[:k], strict=True):
-            first = max(buffer.start_step, other.start_step)
-            last = min(buffer.end_step, other.end_step) - 1
+        for n in together[k]:
+            other, other_offset = buffers[n], offsets[n]
             low = max(offset, other_offset)
             shared = min(top, other_offset + other.size_bytes) - low
-            if first <= last and shared > 0:
+            if shared > 0:
+                first = max(buffer.start_step, other.start_step)
+                last = min(buffer.end_step, other.end_step) - 1
                 lines.append(
                     f"buffers {other.name} and {buffer.name}: share {shared} B from "
                     f"{low} B on at steps {first} … {last}"
                 )
     return PlacementVerdict(None if lines else height, tuple(lines), height)
+
+
+def _pairs(problem: PlacementProblem) -> list[list[int]]:
+    """Return for each buffer the ones listed before it that share a step with it."""
+    events = []
+    for k, buffer in enumerate(problem.buffers):
+        events += [(buffer.start_step, True, k), (buffer.end_step, False, k)]
+    pairs: list[list[int]] = [[] for _ in problem.buffers]
+    alive: set[int] = set()
+    for _, begins, k in sorted(events):  # at one step what ends goes before what begins
+        if begins:
+            for other in alive:
+                pairs[max(k, other)].append(min(k, other))
+            alive.add(k)
+        else:
+            alive.remove(k)
+    return [sorted(others) for others in pairs]

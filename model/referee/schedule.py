@@ -79,11 +79,15 @@ def judge(problem: ScheduleProblem, plan: Schedule) -> Verdict:
     count = len(problem.operators)
     option = [problem.operators[i].options[plan.options[i]] for i in range(count)]
     gate = plan.gates
-    # outstanding[i]: every j > i with g_j ≤ i
-    outstanding = [
-        [j for j in range(i + 1, count) if (g := gate[j]) is not None and g <= i]
-        for i in range(count)
-    ]
+    issued: list[list[int]] = [[] for _ in range(count)]  # [i]: every j with g_j = i
+    for j, g in enumerate(gate):
+        if g is not None:
+            issued[g].append(j)
+    outstanding: list[list[int]] = []  # [i]: every j > i with g_j ≤ i
+    waiting: list[int] = []
+    for i in range(count):
+        waiting = sorted(j for j in waiting + issued[i] if j > i)
+        outstanding.append(waiting)
     violations, occupancy = _sram(problem, option, outstanding)
     violations += _outstanding_limit(problem, outstanding)
     violations += _coverage(problem, option)
@@ -94,12 +98,11 @@ def judge(problem: ScheduleProblem, plan: Schedule) -> Verdict:
     execute_start, execute_end = [0] * count, [0] * count
     previous_preload_end = previous_execute_end = 0
     for i in range(count):
-        for j in range(i, count):  # the batch of gate i, in index order
-            if gate[j] == i:
-                start = max(previous_preload_end, previous_execute_end)
-                preload_start[j] = start
-                previous_preload_end = start + option[j].preload_cycles
-                preload_end[j] = previous_preload_end
+        for j in issued[i]:  # the batch of gate i, in index order
+            start = max(previous_preload_end, previous_execute_end)
+            preload_start[j] = start
+            previous_preload_end = start + option[j].preload_cycles
+            preload_end[j] = previous_preload_end
         execute_start[i] = max(previous_execute_end, preload_end[i] or 0)
         previous_execute_end = execute_start[i] + duration[i]
         execute_end[i] = previous_execute_end

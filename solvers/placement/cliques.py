@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from elkhound.model.placement import Buffer
+from elkhound.model.placement import Buffer, neighbours
 
 Getter = Callable[[Sequence[int]], tuple[int, ...]]
 
@@ -80,10 +80,7 @@ def cliques_of(buffers: Sequence[Buffer]) -> Cliques:
     for j in numbers:
         for t in range(*ranges[j]):
             members[t].append(j)
-    conflicts = [
-        tuple(sorted({k for t in range(*ranges[j]) for k in members[t]} - {j}))
-        for j in numbers
-    ]
+    conflicts = neighbours(kept)  # `kept` starts in order, so each is sorted
     twins = [
         tuple(
             k for k in conflicts[j] if ranges[k] == ranges[j] and sizes[k] == sizes[j]
@@ -98,11 +95,11 @@ def cliques_of(buffers: Sequence[Buffer]) -> Cliques:
         first=tuple(a for a, _ in ranges),
         last=tuple(b for _, b in ranges),
         members=tuple(map(tuple, members)),
-        conflicts=tuple(conflicts),
+        conflicts=tuple(map(tuple, conflicts)),
         twins=tuple(twins),
         range_mask=tuple((1 << b) - (1 << a) for a, b in ranges),
         of_clique=tuple(_getter(tuple(m)) for m in members),
-        of_conflicts=tuple(_getter(c) if c else None for c in conflicts),
+        of_conflicts=tuple(_getter(tuple(c)) if c else None for c in conflicts),
     )
 
 

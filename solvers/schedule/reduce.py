@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
+from elkhound.model.earliest import earliest_in_order
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import (
     Contention,
@@ -182,35 +184,32 @@ def earliest_gates(
     for its smallest option beside the smallest of P_j; in identity order every
     preload in between is outstanding too.
     """
-    together = order == OrderClass.identity()
-    least_own = [
-        min(option.own_bytes for option in operator.options) + operator.resident_bytes
-        for operator in problem.operators
-    ]
+    least_own = [operator.least_bytes for operator in problem.operators]
     least_preload = [
         min(option.preload_bytes for option in operator.options)
         for operator in problem.operators
     ]
-    limit = problem.max_outstanding
+    if order == OrderClass.identity():
+        whole = problem.sram_bytes
+        return earliest_in_order(problem, least_own, least_preload, whole)
+    window = len(least_own) if order.window is None else order.window
     gates: list[int | None] = []
-    previous = 0
+    # Steps with less room than any later one: rising in both, so the last that has
+    # less than P_j takes is found by bisection.
+    steps: list[int] = []
+    rooms: list[int] = []
     for j, operator in enumerate(problem.operators):
-        if not operator.streams:
+        if operator.streams:
+            tight = bisect_left(rooms, least_preload[j])
+            free_from = steps[tight - 1] + 1 if tight else 0
+            alone = problem.max_outstanding == 0
+            gates.append(j if alone else max(free_from, j - window))
+        else:
             gates.append(None)
-            continue
-        first = previous if together else 0
-        if order.window is not None:
-            first = max(first, j - order.window)
-        gate, waiting, count = j, least_preload[j], 1
-        while gate > first and (limit is None or count <= limit):
-            step = gate - 1
-            if least_own[step] + waiting > problem.sram_bytes:
-                break
-            gate = step
-            if together and problem.operators[step].streams:
-                waiting += least_preload[step]
-                count += 1
-        gates.append(gate)
-        if together:
-            previous = gate
+        room = problem.sram_bytes - least_own[j]
+        while rooms and rooms[-1] >= room:
+            rooms.pop()
+            steps.pop()
+        rooms.append(room)
+        steps.append(j)
     return tuple(gates)

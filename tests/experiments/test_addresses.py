@@ -141,6 +141,24 @@ def test_a_plan_is_kept_where_nothing_is_proved(
     assert "found none in" in found.note
 
 
+def test_what_simply_fits_is_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 300 operators, each preload issued three executes ahead: 600 buffers, which a
+    # search of one node cannot place.
+    monkeypatch.setattr("elkhound.experiments.addresses.NODES", 1)
+    many = ScheduleProblem(
+        sram_bytes=100,
+        operators=tuple(operator(f"op{j}", option(30, 20)) for j in range(300)),
+        contention=Contention.NONE,
+    )
+    ahead = Schedule(tuple(max(0, j - 3) for j in range(300)), (0,) * 300)
+    fake = Fake("fake", lambda limits: Result("fake", Status.UNKNOWN))
+    result = Result("fake", Status.FEASIBLE, ahead, judge(many, ahead).objective)
+    found = with_addresses(fake, many, result, Limits())
+    assert found.addresses is not None
+    assert len(found.addresses.buffers) == 600
+    assert address_violations(many, ahead, found.addresses) == ()
+
+
 def test_the_row_says_which_buffers_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SCHEDULE, "planner", entry(Planner(ON_DEMAND)))
     table = compare(CROWDED, ["planner"])

@@ -16,6 +16,7 @@ from elkhound.model.placement import (
     PlacementProblem,
     height_bytes,
     liveness_bytes,
+    neighbours,
 )
 from elkhound.model.referee import judge, judge_placement
 from elkhound.model.schedule import (
@@ -200,3 +201,38 @@ def test_the_referee_accepts_what_touches() -> None:
 def test_a_buffer_without_bytes_is_in_nobodys_way() -> None:
     problem = PlacementProblem(5, (Buffer("a", 0, 2, 5), Buffer("b", 0, 2, 0)))
     assert judge_placement(problem, Placement((0, 3))).objective == 5
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 6), st.integers(1, 4), st.integers(0, 5), st.integers(0, 12)
+        ),
+        max_size=8,
+    )
+)
+def test_pairs_are_those_that_share_a_step(
+    given: list[tuple[int, int, int, int]],
+) -> None:
+    buffers = tuple(
+        Buffer(f"b{k}", start, start + steps, size)
+        for k, (start, steps, size, _) in enumerate(given)
+    )
+    lives = [set(range(b.start_step, b.end_step)) for b in buffers]
+    assert [sorted(others) for others in neighbours(buffers)] == [
+        [n for n, other in enumerate(lives) if n != k and life & other]
+        for k, life in enumerate(lives)
+    ]
+    offsets = tuple(offset for _, _, _, offset in given)
+    spans = [
+        set(range(o, o + b.size_bytes)) for o, b in zip(offsets, buffers, strict=True)
+    ]
+    problem = PlacementProblem(99, buffers)
+    lines = judge_placement(problem, Placement(offsets)).violations
+    assert [line.split(":")[0] for line in lines] == [
+        f"buffers b{n} and b{k}"
+        for k in range(len(buffers))
+        for n in range(k)
+        if lives[n] & lives[k] and spans[n] & spans[k]
+    ]

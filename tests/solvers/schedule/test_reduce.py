@@ -145,3 +145,33 @@ def test_at_most_k_preloads_wait_in_identity_order() -> None:
     instance = problem(one, one, one, one, max_outstanding=1)
     assert earliest_gates(instance, IDENTITY) == (0, 0, 1, 2)
     assert earliest_gates(instance, FREE) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("order", [FREE, IDENTITY, OrderClass.windowed(2)], ids=str)
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(instance=small_problems())
+def test_the_earliest_gate_is_the_last_step_that_has_no_room(
+    order: OrderClass, instance: ScheduleProblem
+) -> None:
+    operators, least = instance.operators, 0
+    limit = instance.max_outstanding
+    for j, gate in enumerate(earliest_gates(instance, order)):
+        if gate is None:
+            continue
+        room = [True] * j
+        for i in range(j):
+            waiting = [j]
+            if order == IDENTITY:
+                waiting = [k for k in range(i + 1, j + 1) if operators[k].streams]
+            taken = sum(
+                min(o.preload_bytes for o in operators[k].options) for k in waiting
+            )
+            room[i] = operators[i].least_bytes + taken <= instance.sram_bytes
+            room[i] &= limit is None or len(waiting) <= limit
+            room[i] &= order.window is None or i >= j - order.window
+        last_without = max((i for i in range(j) if not room[i]), default=-1)
+        if order == IDENTITY:
+            least = max(least, last_without + 1)
+            assert gate == least
+        else:
+            assert gate == last_without + 1
