@@ -49,6 +49,32 @@ class ExecutePlans:
 
 
 @dataclass(frozen=True, slots=True)
+class TileWork:
+    """What a pass over one tile takes, inputs and their first fetch left out.
+
+    Parameters
+    ----------
+    pieces : tuple of array
+        Bytes of the piece of each input that a core holds at a time.
+    output_bytes : array
+        Bytes the output takes while it is computed.
+    compute_cycles : array
+        All steps, and the addition of partial sums received.
+    exchange_bytes, syncs : array
+        Rotations, partial sums and statistics of rows.
+    steps : array
+        Compute-shift steps.
+    """
+
+    pieces: tuple[Integers, ...]
+    output_bytes: Integers
+    compute_cycles: Integers
+    exchange_bytes: Integers
+    syncs: Integers
+    steps: Integers
+
+
+@dataclass(frozen=True, slots=True)
 class _Exchange:
     size_bytes: Integers
     syncs: Integers
@@ -67,29 +93,55 @@ def execute_plans(
         name: ceil_divide(np.full_like(cut, sizes[name]), cut)
         for name, cut in split.items()
     }
+    work = tile_work(shape, chip, cost, split, tile, plans)
+    fetched = _fetch(shape, plans, work.pieces)
+    moved = fetched + work.exchange_bytes
+    used = splits[plans.split].prod(axis=1, dtype=np.int64)
+    return ExecutePlans(
+        execute_bytes=_held(plans, work.pieces) + work.output_bytes,
+        compute_cycles=work.compute_cycles,
+        exchange_cycles=exchange_cycles(chip, moved, used)
+        + work.syncs * chip.links.sync_cycles,
+        exchange_bytes=moved,
+        syncs=work.syncs,
+        steps=work.steps,
+        cores_used=used,
+        pieces=work.pieces,
+    )
+
+
+def tile_work(
+    shape: Shape,
+    chip: Chip,
+    cost: TileCost,
+    split: dict[str, Integers],
+    tile: dict[str, Integers],
+    plans: Rotations,
+) -> TileWork:
+    """Return what each plan does once its inputs are there.
+
+    Parameters
+    ----------
+    split, tile : dict of str to array
+        Into how many parts each dimension is cut, and the extent of a part, by plan.
+    """
     pieces = _pieces(shape, tile, plans)
     steps = {name: plans.steps(name) for name in tile}
     reduced = volume(split, shape.einsum.reduced)
     output = touched(shape.einsum.output, tile)
     exchange = (
-        _fetch(shape, plans, pieces)
-        + _rotate(plans, pieces)
+        _rotate(plans, pieces)
         + _reduce_scatter(shape, output, reduced)
         + _share_statistics(shape, split, tile)
     )
-    used = splits[plans.split].prod(axis=1, dtype=np.int64)
-    return ExecutePlans(
-        execute_bytes=_held(plans, pieces)
-        + _output_bytes(shape, output, reduced, steps),
+    return TileWork(
+        pieces=tuple(pieces),
+        output_bytes=_output_bytes(shape, output, reduced, steps),
         compute_cycles=_compute_cycles(shape, chip, cost, tile, steps, plans)
         + np.where(reduced > 1, _addition(cost, output), 0),
-        exchange_cycles=exchange_cycles(chip, exchange.size_bytes, used)
-        + exchange.syncs * chip.links.sync_cycles,
         exchange_bytes=exchange.size_bytes,
         syncs=exchange.syncs,
         steps=_product(plans, steps),
-        cores_used=used,
-        pieces=tuple(pieces),
     )
 
 
@@ -111,7 +163,7 @@ def _pieces(
     return pieces
 
 
-def _held(plans: Rotations, pieces: list[Integers]) -> Integers:
+def _held(plans: Rotations, pieces: tuple[Integers, ...]) -> Integers:
     """Return the bytes of all inputs, those that rotate double-buffered."""
     total = np.zeros_like(plans.split)
     for tensor, piece in enumerate(pieces):
@@ -135,7 +187,7 @@ def _output_bytes(
     return np.where(reduced > 1, 2 * partial, np.where(over_time, partial, stored))
 
 
-def _fetch(shape: Shape, plans: Rotations, pieces: list[Integers]) -> _Exchange:
+def _fetch(shape: Shape, plans: Rotations, pieces: tuple[Integers, ...]) -> Integers:
     """Resident inputs come from the cores that hold them, first piece by piece.
 
     The start of an execute is a synchronisation already.
@@ -144,7 +196,7 @@ def _fetch(shape: Shape, plans: Rotations, pieces: list[Integers]) -> _Exchange:
     for piece, streamed in zip(pieces, shape.streamed, strict=True):
         if not streamed:
             total = total + piece
-    return _Exchange(total, np.zeros_like(total))
+    return total
 
 
 def _rotate(plans: Rotations, pieces: list[Integers]) -> _Exchange:

@@ -190,7 +190,7 @@ def option_table(question: Question) -> OptionTable:
     )
     front, plans = execute_front(shape, chip, question.cost, splits)
     states = [_states(shape, chip, row) for row in front.sharing.tolist()]
-    rows = _useful_ties(front.objectives, states)
+    rows = useful_ties(front.objectives, states)
     front = front.take(rows)
     return OptionTable.of(
         splits=front.splits,
@@ -283,7 +283,7 @@ def _states(shape: Shape, chip: Chip, shared: list[int]) -> PreloadStates:
     )
 
 
-def _useful_ties(objectives: Integers, states: list[PreloadStates]) -> Integers:
+def useful_ties(objectives: Integers, states: list[PreloadStates]) -> Integers:
     """Return the plans without those that a tie makes superfluous.
 
     Of plans equal on the execute front, those stay that own a point of the ties'

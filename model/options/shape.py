@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from elkhound.model.graph import (
@@ -91,12 +92,38 @@ def canonical(graph: Graph, operator: Operator) -> tuple[Shape, Names]:
         for name in group:
             size *= sizes[name]
         dimensions.append(Dimension(str(i), size))
+    shape = shape_of(graph, operator, tuple(dimensions), number)
+    names = Names(
+        dimensions={str(i): "*".join(group) for i, group in enumerate(groups)},
+        whole=tuple(d.name for d in einsum.dimensions if d.size == 1),
+        inputs=tuple(access.tensor for access in inputs),
+    )
+    return shape, names
+
+
+def shape_of(
+    graph: Graph,
+    operator: Operator,
+    dimensions: tuple[Dimension, ...],
+    number: Mapping[str, str],
+) -> Shape:
+    """Return an operator under other names of its dimensions.
+
+    Parameters
+    ----------
+    dimensions : tuple of Dimension
+        Under the new names.
+    number : mapping of str to str
+        New name by the operator's; a dimension left out indexes nothing.
+    """
+    einsum = operator.einsum
+    inputs = tuple(dict.fromkeys(einsum.inputs))
     rows = tuple(number[name] for name in einsum.row_dimensions if name in number)
     tensors = graph.tensor
     output = tensors[einsum.output.tensor]
-    shape = Shape(
+    return Shape(
         einsum=Einsum(
-            dimensions=tuple(dimensions),
+            dimensions=dimensions,
             inputs=tuple(
                 _renumbered(access, str(i), number) for i, access in enumerate(inputs)
             ),
@@ -111,12 +138,6 @@ def canonical(graph: Graph, operator: Operator) -> tuple[Shape, Names]:
         accumulator_bytes=output.dtype.accumulator_bytes,
         hbm_bytes=graph.streamed_bytes(operator),
     )
-    names = Names(
-        dimensions={str(i): "*".join(group) for i, group in enumerate(groups)},
-        whole=tuple(d.name for d in einsum.dimensions if d.size == 1),
-        inputs=tuple(access.tensor for access in inputs),
-    )
-    return shape, names
 
 
 def distinct_operators(graph: Graph) -> tuple[tuple[Operator, ...], ...]:
@@ -139,7 +160,7 @@ def _twins(einsum: Einsum, inputs: tuple[Access, ...]) -> list[list[str]]:
         name = dimension.name
         if dimension.size == 1:
             continue
-        places = [_place(access, name, sizes) for access in (*inputs, einsum.output)]
+        places = [place_of(access, name, sizes) for access in (*inputs, einsum.output)]
         key: object = name
         if None not in places and Pass.GATHER not in einsum.passes:
             key = (tuple(places), name in einsum.row_dimensions)
@@ -147,7 +168,7 @@ def _twins(einsum: Einsum, inputs: tuple[Access, ...]) -> list[list[str]]:
     return list(groups.values())
 
 
-def _place(access: Access, name: str, sizes: dict[str, int]) -> bool | None:
+def place_of(access: Access, name: str, sizes: dict[str, int]) -> bool | None:
     """Whether a dimension indexes an access; None if not by a plain axis of its own."""
     terms = [
         [(other, c) for other, c in axis.terms if sizes[other] > 1]
@@ -159,7 +180,7 @@ def _place(access: Access, name: str, sizes: dict[str, int]) -> bool | None:
     return True if mine == [[(name, 1)]] else None
 
 
-def _renumbered(access: Access, tensor: str, number: dict[str, str]) -> Access:
+def _renumbered(access: Access, tensor: str, number: Mapping[str, str]) -> Access:
     """Return an access by canonical names, its axes in an order that says nothing.
 
     Axes left without an index are dropped.
