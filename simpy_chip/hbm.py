@@ -38,7 +38,10 @@ def striped_cycles(chip: Chip, size_bytes: int) -> int:
     if hbm.stripe_bytes:
         stripes = -(-size_bytes // hbm.stripe_bytes)
         rounds = -(-stripes // hbm.controllers)
-        part = Fraction(min(size_bytes, rounds * hbm.stripe_bytes))
+        # The first controller is the busiest: whole rounds, and its part of the last.
+        before = (rounds - 1) * hbm.stripe_bytes
+        last = min(hbm.stripe_bytes, size_bytes - before * hbm.controllers)
+        part = Fraction(before + last)
     burst = hbm.burst_bytes
     if burst > 1:
         part = Fraction(math.ceil(part / burst) * burst)

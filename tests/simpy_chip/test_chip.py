@@ -354,6 +354,10 @@ def test_a_core_that_exchanges_first_is_not_disturbed() -> None:
         pytest.param(101, 0, 1, 26, id="evenly-rounded-up"),
         # 7 stripes of 16: rounds of 4, the busiest controller has 2 · 16
         pytest.param(100, 16, 1, 32, id="striped"),
+        # 5 stripes, the last of 6 B: the first controller has 16 + 6, no other more
+        pytest.param(70, 16, 1, 22, id="the second round is one short stripe"),
+        # 4 stripes of 16 and one byte: 17 B are 5 bursts of 4
+        pytest.param(65, 16, 4, 20, id="a short stripe fills a last burst"),
         # one stripe, one controller, 10 B of its own
         pytest.param(10, 16, 1, 10, id="one-controller-busy"),
         # 10 B in whole bursts of 8
