@@ -12,6 +12,7 @@ from simpy.events import Event
 
 from elkhound.simpy_chip.links.fair_share import Route, max_min_rates
 
+ZERO = Fraction(0)
 ONE = Fraction(1)
 EXACT_BITS = 64
 GRID = 1 << 32
@@ -70,13 +71,23 @@ class _Group:
         In the order of their starts.
     clock : Fraction
         The flows are advanced up to here.
+    end : Fraction or None
+        The next end, exactly; None where rates or flows have changed since.
     alarm : int or None
         The whole cycle at or after the next end; None until rates are known.
     """
 
     flows: list[_Flow]
     clock: Fraction
+    end: Fraction | None = None
     alarm: int | None = None
+
+    def next_end(self) -> Fraction:
+        """Return when the first of the flows will have ended."""
+        if self.end is None:
+            lasts = min(flow.left / flow.rate for flow in self.flows)
+            self.end = self.clock + lasts
+        return self.end
 
 
 class Network:
@@ -142,6 +153,7 @@ class Network:
                 for other in group.flows:
                     self._group_of.update(dict.fromkeys(other.transfer.route, home))
         home.flows.append(flow)
+        home.end = None
         self._group_of.update(dict.fromkeys(route, home))
         self._unshared[home] = None
 
@@ -149,10 +161,18 @@ class Network:
         unshared, self._unshared = self._unshared, {}
         for group in unshared:
             if group.flows:
-                self._share(group.flows)
+                self._share(group)
                 self._set_alarm(group)
 
-    def _share(self, flows: list[_Flow]) -> None:
+    def _share(self, group: _Group) -> None:
+        flows, group.end = group.flows, None
+        if len(flows) == 1:  # most are alone, thousands at a time
+            cap = flows[0].rate = flows[0].transfer.cap
+            for link in flows[0].transfer.route:
+                peak = self.peak_load.get(link)
+                if peak is None or (peak is not cap and cap > peak):
+                    self.peak_load[link] = cap
+            return
         load: dict[int, Fraction] = {}
         for flow in flows:
             cap = flow.rate = flow.transfer.cap
@@ -171,7 +191,7 @@ class Network:
                 self.peak_load[link] = total
 
     def _set_alarm(self, group: _Group) -> None:
-        cycle = math.ceil(_next_end(group))
+        cycle = math.ceil(group.next_end())
         group.alarm = cycle
         if cycle not in self._alarms:
             self._alarms[cycle] = []
@@ -201,8 +221,11 @@ class Network:
     def _advance(self, group: _Group) -> None:
         """Move a group up to the present, through the ends that lie before it."""
         present = Fraction(self._env.now)
+        if len(group.flows) == 1 and group.end is not None and group.end <= present:
+            group.flows[0].left = ZERO
+            self._end(group)
         while group.flows and group.clock < present:
-            until = min(_next_end(group), present)
+            until = min(group.next_end(), present)
             elapsed = until - group.clock
             group.clock = until
             ended = False
@@ -212,6 +235,7 @@ class Network:
                     left = Fraction(math.ceil(left * GRID), GRID)
                 flow.left = left
                 ended |= not left
+            group.end = None
             if ended:
                 self._end(group)
         group.clock = present
@@ -221,7 +245,7 @@ class Network:
         ended = [flow for flow in group.flows if not flow.left]
         group.flows = [flow for flow in group.flows if flow.left]
         if group.flows:
-            self._share(group.flows)
+            self._share(group)
         for flow in ended:
             work, size_bytes = flow.transfer.work, flow.transfer.size_bytes
             for link in flow.transfer.route:
@@ -231,7 +255,3 @@ class Network:
             flow.batch.ended()
         for flow in group.flows:
             self._group_of.update(dict.fromkeys(flow.transfer.route, group))
-
-
-def _next_end(group: _Group) -> Fraction:
-    return group.clock + min(flow.left / flow.rate for flow in group.flows)
