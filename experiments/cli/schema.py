@@ -24,9 +24,9 @@ from elkhound.model.errors import BadInputError, nearest
 )
 def command(kind: str | None) -> None:
     """Print the JSON schema of a KIND of file, or of all."""
-    from elkhound.model.io import json_schemas
+    from elkhound.experiments.schemas import file_schemas
 
-    schemas = json_schemas()
+    schemas = file_schemas()
     if kind is None:
         click.echo(json.dumps(schemas, indent=2))
         return

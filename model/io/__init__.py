@@ -46,7 +46,7 @@ from elkhound.model.io.program_file import (
     read_program,
     write_program,
 )
-from elkhound.model.io.schemas import json_schemas
+from elkhound.model.io.schemas import json_schemas, noun_schema
 
 __all__ = [
     "AllocationPlanFile",
@@ -71,6 +71,7 @@ __all__ = [
     "load_mapping",
     "load_pins",
     "mapping_document",
+    "noun_schema",
     "problem_document",
     "problem_hash",
     "program_document",

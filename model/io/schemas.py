@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import TypeAdapter
+
+from elkhound.model.fusion.mapspace import Mapspace, Objective
 from elkhound.model.io.accelerator_file import AcceleratorModel
 from elkhound.model.io.chip_file import ChipModel
 from elkhound.model.io.fields import FileModel
@@ -19,6 +22,17 @@ from elkhound.model.io.problem_models import (
 )
 from elkhound.model.io.program_models import ProgramModel
 
+
+class FusionModel(FileModel):
+    """The problem that a run of `fuse` answered."""
+
+    kind: Literal["fusion"]
+    objective: Objective
+    mapspace: Mapspace
+    workload: FusionWorkloadModel
+    accelerator: AcceleratorModel
+
+
 _MODELS: dict[str, type[FileModel]] = {
     "chip": ChipModel,
     "schedule": ScheduleModel,
@@ -29,6 +43,7 @@ _MODELS: dict[str, type[FileModel]] = {
     "program": ProgramModel,
     "accelerator": AcceleratorModel,
     "fusion-workload": FusionWorkloadModel,
+    "fusion": FusionModel,
     "mapping": MappingModel,
     "grid": GridFileModel,
     "pin": PinFileModel,
@@ -38,3 +53,8 @@ _MODELS: dict[str, type[FileModel]] = {
 def json_schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON schema of each kind of file, by kind."""
     return {kind: model.model_json_schema() for kind, model in _MODELS.items()}
+
+
+def noun_schema(noun: type) -> dict[str, Any]:
+    """Return the JSON schema of a noun that is written as it is, field by field."""
+    return TypeAdapter(noun).json_schema()

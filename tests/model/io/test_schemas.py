@@ -16,6 +16,7 @@ def test_there_is_a_schema_of_every_file() -> None:
         "program",
         "accelerator",
         "fusion-workload",
+        "fusion",
         "mapping",
         "grid",
         "pin",
