@@ -26,7 +26,11 @@ MOST_OPTIONS = 10_000
     ),
 )
 @click.option(
-    "--kind", type=options.OneOf(*KINDS), default="schedule", show_default=True
+    "--kind",
+    type=options.OneOf(*KINDS),
+    default="schedule",
+    show_default=True,
+    help="Kind of problem.",
 )
 @click.option(
     "--size",
