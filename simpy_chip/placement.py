@@ -129,6 +129,7 @@ class _Tiles:
 
     def __init__(self, tasks: Sequence[Task], cores: int) -> None:
         numbers: dict[object, int] = {}
+        self._cores = cores
         self._columns: list[tuple[Tile, ...]] = []
         self._column_of: list[int] = []
         for task in tasks:
@@ -146,4 +147,6 @@ class _Tiles:
 
     def keys(self) -> list[tuple[Tile, ...]]:
         """Return for every core what tells it from those that behave differently."""
+        if not self._columns:  # no operators: all cores idle alike
+            return [()] * self._cores
         return list(zip(*self._columns, strict=True))

@@ -18,6 +18,7 @@ from elkhound.model.schedule import (
     ScheduleProblem,
 )
 from elkhound.simpy_chip import (
+    Fidelity,
     PhaseKind,
     Score,
     TimeSplit,
@@ -391,3 +392,17 @@ def test_many_small_preloads_take_longer_than_one_large() -> None:
     assert score.makespan_cycles == 160
     score = simulate(program([0], whole, chip=chip), latency=False)
     assert score.makespan_cycles == 112
+
+
+@pytest.mark.parametrize("chip", [None, CHIP], ids=["no chip", "chip"])
+@pytest.mark.parametrize("fidelity", Fidelity)
+def test_a_program_without_operators_takes_no_time(
+    chip: Chip | None, fidelity: Fidelity
+) -> None:
+    empty = Program((), (), 1000, chip)
+    score = simulate(empty, fidelity=fidelity)
+    assert (score.makespan_cycles, score.operators, score.peak_bytes) == (0, (), 0)
+    # Four cores of a chip, one where there is none, all idle
+    cores = sum(core.multiplicity for core in score.cores)
+    assert cores == (1 if chip is None else 4)
+    assert score.compute_utilisation is None
