@@ -89,7 +89,8 @@ def test_the_command_line_page_has_every_verb_with_its_example(site: Path) -> No
     text = re.sub(r"<[^>]*>", "", page)
     for verb in VERBS:
         assert f'id="elkhound-{verb}"' in page
-        assert f"  elkhound {verb}" in text or f"\nelkhound {verb}" in text
+        assert f"  elkhound {verb}" in text, verb
+    assert "elkhound sweep grid.yaml --cluster tcp://head:8786" in text  # to be copied
 
 
 def test_the_python_page_has_the_public_nouns(site: Path) -> None:
