@@ -28,6 +28,7 @@ napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = "Elkhound"
+html_show_copyright = False
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {"top_of_page_buttons": []}  # there is no source to edit online

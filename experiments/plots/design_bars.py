@@ -67,8 +67,10 @@ def design_bars_figure(
             axes.set_title(title)
         for axes in every.flat[len(panels) :]:
             axes.set_axis_off()
-        for axes in every[:, 0]:
-            axes.set_ylabel(label)
+        if rows == 1:
+            every[0, 0].set_ylabel(label)
+        else:  # one label for all: a long one does not fit beside each
+            figure.supylabel(label, fontsize=8)
         if group_label:
             figure.supxlabel(group_label, fontsize=8)
         bars = [bar for groups in panels.values() for g in groups.values() for bar in g]
