@@ -11,7 +11,7 @@ import click
 from elkhound.experiments.cli import options
 from elkhound.model.errors import BadInputError
 
-KINDS = ("schedule", "allocation", "placement")
+KINDS = ("schedule", "allocation", "placement", "fusion")
 MOST_OPERATORS = 10_000
 MOST_OPTIONS = 10_000
 
@@ -23,6 +23,7 @@ MOST_OPTIONS = 10_000
         "  elkhound generate --kind schedule --size 6 --seed 1 --output problem.json",
         "  elkhound generate --kind allocation --size 4 --seed 7",
         "  elkhound generate --kind placement --size 12 --output buffers.csv",
+        "  elkhound generate --kind fusion --family tree --size 3 --output tree.yaml",
     ),
 )
 @click.option(
@@ -35,8 +36,8 @@ MOST_OPTIONS = 10_000
 @click.option(
     "--size",
     type=click.IntRange(min=1, max=MOST_OPERATORS),
-    help="Operators, items, or buffers of several steps.  [default: 6; hand-made "
-    "families have their own]",
+    help="Operators, items, buffers of several steps, or einsums.  [default: 6, of "
+    "fusion 3; hand-made families have their own]",
 )
 @click.option("--seed", type=int, help="Seed of a random family.  [default: 0]")
 @click.option(
@@ -80,6 +81,17 @@ def command(
 
     The same flags always give the same problem.
     """
+    if kind == "fusion":
+        _refuse_without_effect(
+            {
+                "--options": option_count is not None,
+                "--contention": contention is not None,
+                "--max-outstanding": max_outstanding is not None,
+            },
+            "kind fusion",
+        )
+        _generate_fusion(size or 3, seed or 0, family, output, as_json)
+        return
     from elkhound.model.instances import ADVERSARIAL, families, generate_problem
     from elkhound.model.io import problem_document, problem_hash, write_problem
     from elkhound.model.schedule import Contention
@@ -123,6 +135,24 @@ def command(
     else:
         write_problem(output, problem)
     click.echo(json.dumps(about) if as_json else said)
+
+
+def _generate_fusion(
+    size: int, seed: int, family: str | None, output: Path | None, as_json: bool
+) -> None:
+    """Write or print a workload, which `fuse` reads."""
+    from elkhound.model.instances import FUSION_FAMILIES, random_workload
+    from elkhound.model.io import fusion_workload_document
+    from elkhound.model.io.text import as_text, write_text
+
+    workload = random_workload(seed, size, family or next(iter(FUSION_FAMILIES)))
+    text = as_text(fusion_workload_document(workload))
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_text(output, text)
+    about = {"path": str(output), "kind": "fusion"}
+    click.echo(json.dumps(about) if as_json else f"wrote {output}")
 
 
 def _write_csv(output: Path, problem: Any) -> int:

@@ -3,6 +3,8 @@
 from elkhound.model.instances.adversarial import ADVERSARIAL, adversarial_schedule
 from elkhound.model.instances.allocation import FAMILIES as ALLOCATION_FAMILIES
 from elkhound.model.instances.allocation import overshoot, random_allocation
+from elkhound.model.instances.fusion import FAMILIES as FUSION_FAMILIES
+from elkhound.model.instances.fusion import random_workload
 from elkhound.model.instances.generate import KINDS, families, generate_problem
 from elkhound.model.instances.placement import FAMILIES as PLACEMENT_FAMILIES
 from elkhound.model.instances.placement import random_placement
@@ -12,6 +14,7 @@ from elkhound.model.instances.schedule import least_sram_bytes, random_schedule
 __all__ = [
     "ADVERSARIAL",
     "ALLOCATION_FAMILIES",
+    "FUSION_FAMILIES",
     "KINDS",
     "PLACEMENT_FAMILIES",
     "SCHEDULE_FAMILIES",
@@ -23,4 +26,5 @@ __all__ = [
     "random_allocation",
     "random_placement",
     "random_schedule",
+    "random_workload",
 ]

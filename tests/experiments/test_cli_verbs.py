@@ -174,6 +174,26 @@ def test_generate_repeats_itself(say: Say, kind: str) -> None:
     read_problem("made.json")
 
 
+@pytest.mark.parametrize("family", ["chain", "tree", "star"])
+def test_generated_workloads_are_fused(say: Say, family: str) -> None:
+    flags = ("generate", "--kind", "fusion", "--size", "3", "--family", family)
+    assert say(*flags).out == say(*flags).out
+    assert say(*flags, "--output", "w.json").status == 0
+    methods = ("--methods", "pareto-join,cp-sat", "--accelerator", "simple")
+    rows = json.loads(say("fuse", "w.json", *methods, "--no-plots", "--json").out)[
+        "rows"
+    ]
+    join, exact = rows
+    assert join["status"] == exact["status"] == "optimal"
+    assert join["energy"] == exact["energy"]
+
+
+def test_generate_of_fusion_refuses_what_has_no_effect(say: Say) -> None:
+    said = say("generate", "--kind", "fusion", "--contention", "none")
+    assert said.status == 2
+    assert "--contention: has no effect on kind fusion" in said.err
+
+
 def test_generate_makes_hand_made_problems(say: Say) -> None:
     said = say("generate", "--family", "one-ahead")
     assert json.loads(said.out)["kind"] == "schedule"

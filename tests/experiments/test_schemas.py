@@ -94,6 +94,8 @@ def test_placements_fit(say: Say) -> None:
 def test_everything_of_fusion_fits(say: Say) -> None:
     say("export", "matmuls", "--format", "fusion-workload", "--output", "w.yaml")
     assert fits("fusion-workload", of(Path("w.yaml")))
+    say("generate", "--kind", "fusion", "--output", "g.json")
+    assert fits("fusion-workload", of(Path("g.json")))
     flags = ("--accelerator", "simple", "--no-plots", "--run-dir", "run")
     say("fuse", "w.yaml", *flags)
     assert fits("fusion", of(Path("run/problem.json")))
