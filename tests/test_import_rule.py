@@ -31,7 +31,7 @@ PART_MAY_IMPORT = {
     "io": {"nouns", "fusion", *READERS},
     "onnx_import": {"nouns", *READERS},
     "workloads": {"nouns", *READERS},
-    "instances": {"nouns", *READERS},
+    "instances": {"nouns", "fusion", *READERS},
     "tile_cost": {"nouns", *READERS, "tile_cost"},
     "options": {"nouns", *READERS, "tile_cost", "options"},
     "door": {"nouns", "fusion", *READERS, "tile_cost", "options", "referee"},
