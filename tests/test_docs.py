@@ -11,8 +11,10 @@ import pytest
 from elkhound.experiments import compare
 from elkhound.experiments.methods import SCHEDULE, Entry, Role
 from elkhound.model.instances import random_schedule
+from elkhound.model.io import read_problem
 
 PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
+README = PAGE.parent.parent / "README.md"
 
 
 def test_the_method_of_the_extending_page_plans_what_the_referee_accepts(
@@ -32,3 +34,22 @@ def test_the_method_of_the_extending_page_plans_what_the_referee_accepts(
     assert exact.objective is not None
     assert own.objective >= exact.objective
     assert table.contradictions == ()
+
+
+def test_the_python_of_the_readme_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    monkeypatch.chdir(README.parent)
+    exec(compile(source, str(README), "exec"), {"__name__": "reader"})
+    said = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert said == [["basic", "217841"], ["elk-dyn", "181496"], ["cp-sat", "179878"]]
+
+
+def test_the_problem_of_the_readme_is_planned(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```json\n(.*?)```", README.read_text(), re.DOTALL)
+    (tmp_path / "problem.json").write_text(text)
+    table = compare(read_problem(tmp_path / "problem.json"), ["brute-force", "milp"])
+    brute_force, milp = table.rows
+    assert brute_force.status == milp.status == "optimal"
+    assert brute_force.objective == milp.objective
