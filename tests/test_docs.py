@@ -53,3 +53,22 @@ def test_the_problem_of_the_readme_is_planned(tmp_path: Path) -> None:
     brute_force, milp = table.rows
     assert brute_force.status == milp.status == "optimal"
     assert brute_force.objective == milp.objective
+
+
+def test_the_benchmark_protocol_lists_every_script() -> None:
+    page = (PAGE.parent / "benchmarks.md").read_text()
+    listed = set(re.findall(r"^\| `(\w+\.py)", page, re.MULTILINE))
+    scripts = README.parent.glob("benchmarks/*.py")
+    assert listed == {script.name for script in scripts}
+
+
+@pytest.mark.parametrize(
+    "page", sorted(PAGE.parent.rglob("*.md")), ids=lambda p: p.stem
+)
+def test_scripts_and_folders_that_a_page_names_are_there(page: Path) -> None:
+    named = re.findall(
+        r"`((?:benchmarks|examples|model|experiments|tests|simpy_chip)/[\w./-]*\w)`",
+        page.read_text(),
+    )
+    for path in named:
+        assert (README.parent / path).exists(), path
