@@ -241,7 +241,7 @@ def require_schedule(problem: object, flag: str) -> None:
     """Refuse a flag about options on a problem that is no schedule problem."""
     if not isinstance(problem, ScheduleProblem):
         raise BadInputError(
-            "has no effect on an allocation or placement problem",
+            "has no effect on a problem of another kind than schedule",
             code="no-effect",
             where=flag,
         )
@@ -343,7 +343,7 @@ class _Run:
         """Have every proof tried again by another formulation of the same class."""
         tried = list(chosen)
         for first in chosen:
-            if first.entry.role is not Role.EXACT:
+            if not first.entry.proves:
                 continue
             if not is_proof(self.outcomes[first.text]):
                 continue

@@ -62,6 +62,7 @@ FUSION = Methods(
             Role.HEURISTIC,
             "join Pareto-optimal partial mappings, optimal (FFM)",
             _pareto_join,
+            is_complete=True,
         ),
         "set": Entry(Role.HEURISTIC, "simulated annealing over mappings (SET)", _set),
         "tileflow": Entry(

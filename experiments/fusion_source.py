@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from elkhound.experiments.source import Source
+from elkhound.experiments.source import (
+    ModelFlags,
+    Source,
+    is_problem_file,
+    read_graph,
+    read_source,
+)
+from elkhound.model.errors import BadInputError
 from elkhound.model.fusion import FusionWorkload
+from elkhound.model.fusion.problem import FusionProblem
 
 
 def read_fusion_workload(
@@ -23,7 +32,6 @@ def read_fusion_workload(
         from elkhound.model.io import load_fusion_workload
 
         return load_fusion_workload(name, bind), ()
-    from elkhound.experiments.source import ModelFlags, read_graph
     from elkhound.model.fusion.graph_workload import graph_workload
 
     read = read_graph(name, ModelFlags(bind=bind))
@@ -34,8 +42,8 @@ def read_fusion_workload(
 def read_fusion_source(
     name: str,
     bind: Mapping[str, int],
-    accelerator: str,
-    objective: str,
+    accelerator: str | None,
+    objective: str | None,
     *,
     fuse: bool = True,
     max_fused_loops: int | None = None,
@@ -47,7 +55,8 @@ def read_fusion_source(
     Parameters
     ----------
     name, bind, accelerator, objective
-        As the command line has them.
+        As the command line has them; a problem file needs no accelerator, and an
+        objective replaces its own. None: the file's, or energy.
     fuse, max_fused_loops, max_fused_loops_per_rank, ordered_loops
         See `Mapspace`.
     """
@@ -55,12 +64,40 @@ def read_fusion_source(
     from elkhound.model.fusion.problem import FusionProblem
     from elkhound.model.io import load_accelerator
 
+    if accelerator is None:
+        return _read_problem_file(name, objective)
     onto = load_accelerator(accelerator)
     workload, warnings = read_fusion_workload(name, bind)
     problem = FusionProblem(
         workload,
         onto,
-        Objective(objective),
+        Objective(objective or Objective.ENERGY),
         Mapspace(fuse, max_fused_loops, max_fused_loops_per_rank, ordered_loops),
     )
     return Source(f"{workload.name}-{onto.name}", problem, None, warnings)
+
+
+def is_fusion_problem(name: str) -> bool:
+    """Whether WORKLOAD is a problem file: of JSON or YAML, and it says its kind."""
+    if not is_problem_file(name):
+        return False
+    from elkhound.model.io.document import read_document
+
+    return read_document(name).at(("kind",)) is not None
+
+
+def _read_problem_file(name: str, objective: str | None) -> Source:
+    from elkhound.model.fusion.mapspace import Objective
+
+    source = read_source(name, ModelFlags())
+    problem = source.problem
+    if not isinstance(problem, FusionProblem):
+        raise BadInputError(
+            "holds another kind of problem, fuse takes a fusion problem",
+            code="wrong-kind",
+            where=name,
+            hint=f"elkhound compare {name}",
+        )
+    if objective is None:
+        return source
+    return replace(source, problem=replace(problem, objective=Objective(objective)))

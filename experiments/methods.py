@@ -40,12 +40,20 @@ class Entry:
         Takes a value for every setting and returns the method; imports inside.
     settings : mapping of str to tuple of str
         Legal values of each setting, the default first.
+    is_complete : bool
+        Whether a heuristic, which takes no warm start, proves optima all the same.
     """
 
     role: Role
     summary: str
     build: Callable[[Settings], AnyMethod]
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_complete: bool = False
+
+    @property
+    def proves(self) -> bool:
+        """Whether "optimal" of it is a proof."""
+        return self.role is Role.EXACT or self.is_complete
 
 
 class Methods(dict[str, Entry]):

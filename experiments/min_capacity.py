@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from elkhound.experiments.source import ModelFlags, read_source
 from elkhound.model.allocation import AllocationProblem
 from elkhound.model.errors import BadInputError, InfeasibleError
+from elkhound.model.fusion.problem import FusionProblem
 from elkhound.model.schedule import ScheduleProblem
 
 
@@ -50,6 +51,12 @@ def min_capacity(model: str, flags: ModelFlags) -> MinCapacity:
     if isinstance(problem, AllocationProblem):
         needed = sum(min(o.size_bytes for o in i.options) for i in problem.items)
         return MinCapacity(needed, "all items", problem.capacity_bytes)
+    if isinstance(problem, FusionProblem):
+        raise BadInputError(
+            "has no effect on a fusion problem",
+            code="no-effect",
+            where="--min-capacity",
+        )
     raise BadInputError(
         "has no effect on a placement problem: its least height is what `place` with "
         "minimise looks for",

@@ -9,6 +9,7 @@ from typing import Any
 from elkhound.model.allocation import AllocationProblem
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError
+from elkhound.model.fusion.problem import FusionProblem
 from elkhound.model.placement import Addresses, PlacementProblem
 
 
@@ -34,6 +35,13 @@ def read_any_plan(plan: str, problem: str | None) -> ReadPlan:
     from elkhound.model.io.document import read_document
 
     beside: Any = None if problem is None else read_problem(problem)
+    if isinstance(beside, FusionProblem):
+        raise BadInputError(
+            "is a fusion problem, whose plans are mappings",
+            code="wrong-kind",
+            where=str(problem),
+            hint="give --mapping, --workload and --accelerator",
+        )
     if Path(plan).suffix.lower() == ".csv" or isinstance(beside, PlacementProblem):
         return _read_placement(plan, beside)
     kind = read_document(plan).at(("kind",))

@@ -15,7 +15,7 @@ SECONDS = ("cp-sat", "milp", "dp", "knapsack-dp", "search")
 
 def require_exact(chosen: Sequence[Variant]) -> None:
     """Refuse to prove again where nothing is going to be proved."""
-    if not any(v.entry.role is Role.EXACT for v in chosen):
+    if not any(v.entry.proves for v in chosen):
         raise BadInputError(
             "has no effect without an exact method", code="no-effect", where="--prove"
         )
@@ -60,7 +60,7 @@ def proved_by(
     Whether it is the same thing that they proved, `contradictions` tells.
     """
     for other in variants:
-        another = other.entry.role is Role.EXACT and _name(other) != _name(first)
+        another = other.entry.proves and _name(other) != _name(first)
         if (
             another
             and other.order == first.order

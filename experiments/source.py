@@ -276,7 +276,7 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
             problem = replace(problem, max_outstanding=flags.max_outstanding)
     else:
         _refuse(
-            "an allocation or placement problem",
+            "a problem of another kind than schedule",
             {
                 "--contention": flags.contention is not None,
                 "--max-outstanding": flags.max_outstanding is not None,

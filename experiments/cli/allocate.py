@@ -49,7 +49,7 @@ def command(context: click.Context, /, problem: str, **values: Any) -> None:
     source = read_source(problem, flags)
     if not isinstance(source.problem, AllocationProblem):
         raise BadInputError(
-            "holds a schedule problem, allocate takes an allocation problem",
+            "holds another kind of problem, allocate takes an allocation problem",
             code="wrong-kind",
             where=problem,
             hint=f"elkhound compare {problem}",

@@ -47,11 +47,7 @@ _PLANNING = (
 @options.thin_flag
 @options.pin_flag
 @options.limit_flags
-@click.option(
-    "--prove",
-    is_flag=True,
-    help="Try every proof again by another formulation, from nothing, and compare.",
-)
+@options.prove_flag
 @click.option(
     "--min-capacity",
     is_flag=True,

@@ -9,8 +9,17 @@ import click
 
 from elkhound.experiments.cli import options
 from elkhound.experiments.cli.comparing import run_comparison
+from elkhound.model.errors import BadInputError
 
 OBJECTIVES = ("energy", "latency", "edp", "front")
+_OF_PROBLEMS = (
+    "accelerator",
+    "bind",
+    "no_fuse",
+    "max_fused_loops",
+    "max_fused_loops_per_rank",
+    "ordered_loops",
+)
 
 
 @click.command(
@@ -20,6 +29,7 @@ OBJECTIVES = ("energy", "latency", "edp", "front")
         "  elkhound fuse chain.yaml --accelerator tpu-v4i --objective energy \\",
         "    --methods pareto-join,cp-sat --json",
         "  elkhound fuse matmuls --bind einsums=3,m=64,width=64 --accelerator simple",
+        "  elkhound fuse runs/chain/problem.json --objective front",
         "  elkhound fuse block.onnx --bind batch=1 --accelerator edge --objective edp",
         "",
         "Exit status: 0 done, 2 bad input, 3 proved infeasible, 4 nothing found in",
@@ -29,16 +39,14 @@ OBJECTIVES = ("energy", "latency", "edp", "front")
 @click.argument("workload")
 @click.option(
     "--accelerator",
-    required=True,
     metavar="NAME|FILE",
-    help="Preset, YAML file, or a chip.",
+    help="Preset, YAML file, or a chip; a problem file has its own.",
 )
 @click.option(
     "--objective",
     type=options.OneOf(*OBJECTIVES),
-    default="energy",
-    show_default=True,
-    help="What is least; front: every trade of energy against latency.",
+    help="What is least; front: every trade of energy against latency.  [default: "
+    "energy, or the problem file's]",
 )
 @click.option(
     "--methods",
@@ -67,6 +75,7 @@ OBJECTIVES = ("energy", "latency", "edp", "front")
     help="Also fused loops in orders that the paper's space leaves out.",
 )
 @options.limit_flags
+@options.prove_flag
 @click.option(
     "--run-dir",
     "--output",
@@ -79,12 +88,25 @@ OBJECTIVES = ("energy", "latency", "edp", "front")
 def command(context: click.Context, /, workload: str, **values: Any) -> None:
     """Map WORKLOAD onto an accelerator, einsums fused, with several methods.
 
-    WORKLOAD is built in, a YAML file of einsums, or an ONNX file. The referee judges
+    WORKLOAD is built in, a YAML file of einsums, an ONNX file, or the problem.json of
+    another run, which has accelerator, objective and limits too. The referee judges
     every mapping. Mappings (text, YAML, NumPy loop nest), rows and plots are kept in a
     run directory.
     """
-    from elkhound.experiments.fusion_source import read_fusion_source
+    from elkhound.experiments.fusion_source import (
+        is_fusion_problem,
+        read_fusion_source,
+    )
 
+    if is_fusion_problem(workload):
+        options.refuse_given(context, _OF_PROBLEMS, "on a problem file")
+    elif values["accelerator"] is None:
+        raise BadInputError(
+            "is missing; only problem files have one of their own",
+            code="usage",
+            where="--accelerator",
+            hint="elkhound schema accelerator, or a preset: simple, tpu-v4i, edge",
+        )
     if values["no_fuse"]:
         options.refuse_given(
             context,
@@ -111,4 +133,5 @@ def command(context: click.Context, /, workload: str, **values: Any) -> None:
         run_dir=values["run_dir"],
         plots=not values["no_plots"],
         as_json=values["as_json"],
+        prove=values["prove"],
     )

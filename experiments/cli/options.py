@@ -374,6 +374,13 @@ pin_flag = click.option(
 )
 
 
+prove_flag = click.option(
+    "--prove",
+    is_flag=True,
+    help="Try every proof again by another formulation, from nothing, and compare.",
+)
+
+
 json_flag = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
 )

@@ -1,4 +1,4 @@
-"""Problem files: schedule, allocation and placement problems as JSON or YAML."""
+"""Problem files: problems of all kinds as JSON or YAML."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from elkhound.model.allocation import (
 )
 from elkhound.model.errors import nearest
 from elkhound.model.fusion.problem import FusionProblem
-from elkhound.model.io.accelerator_file import accelerator_document
 from elkhound.model.io.document import Document, KeyPath, read_document, show
-from elkhound.model.io.fusion_workload_file import fusion_workload_document
+from elkhound.model.io.fusion_problem_file import (
+    fusion_problem_document,
+    fusion_problem_from,
+)
 from elkhound.model.io.problem_models import (
     AllocationModel,
     OperatorModel,
@@ -38,7 +40,7 @@ from elkhound.model.schedule import (
 )
 
 Problem = ScheduleProblem | AllocationProblem | PlacementProblem | FusionProblem
-_KINDS = ("schedule", "allocation", "placement")
+_KINDS = ("schedule", "allocation", "placement", "fusion")
 _OPTION_KEYS = (
     "execute_plan",
     "execute_bytes",
@@ -70,6 +72,8 @@ def read_problem(path: str | Path) -> Problem:
         return schedule_from(document)
     if kind == "allocation":
         return allocation_from(document)
+    if kind == "fusion":
+        return fusion_problem_from(document)
     if kind != "placement":
         _refuse_kind(document, kind)
     return placement_from(document)
@@ -172,13 +176,7 @@ def problem_document(problem: Problem) -> dict[str, object]:
             "buffers": [asdict(buffer) for buffer in problem.buffers],
         }
     if isinstance(problem, FusionProblem):
-        return {
-            "kind": "fusion",
-            "objective": str(problem.objective),
-            "mapspace": asdict(problem.mapspace),
-            "workload": fusion_workload_document(problem.workload),
-            "accelerator": accelerator_document(problem.accelerator),
-        }
+        return fusion_problem_document(problem)
     header: dict[str, object] = {
         "kind": "schedule",
         "name": problem.name,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from elkhound.model.fusion.mapspace import Mapspace, Objective
 from elkhound.model.io.accelerator_file import AcceleratorModel
 from elkhound.model.io.chip_file import ChipModel
 from elkhound.model.io.fields import FileModel
+from elkhound.model.io.fusion_problem_file import FusionModel
 from elkhound.model.io.fusion_workload_file import FusionWorkloadModel
 from elkhound.model.io.grid_file import GridFileModel
 from elkhound.model.io.mapping_file import MappingModel
@@ -21,17 +21,6 @@ from elkhound.model.io.problem_models import (
     ScheduleModel,
 )
 from elkhound.model.io.program_models import ProgramModel
-
-
-class FusionModel(FileModel):
-    """The problem that a run of `fuse` answered."""
-
-    kind: Literal["fusion"]
-    objective: Objective
-    mapspace: Mapspace
-    workload: FusionWorkloadModel
-    accelerator: AcceleratorModel
-
 
 _MODELS: dict[str, type[FileModel]] = {
     "chip": ChipModel,

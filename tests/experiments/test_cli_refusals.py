@@ -179,7 +179,7 @@ def edited(**changes: Any) -> str:
         ),
         pytest.param(
             ["allocate", "three.json"],
-            "three.json: holds a schedule problem",
+            "three.json: holds another kind of problem",
             id="schedule given to allocate",
         ),
         pytest.param(

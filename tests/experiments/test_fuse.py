@@ -157,6 +157,134 @@ def test_exact_methods_prove_the_optimum_of_the_join(
     assert join["verified"] is exact["verified"] is True
 
 
+def test_the_problem_of_a_run_is_read_back(
+    say: Callable[..., Said], chain: str
+) -> None:
+    flags = ("--no-plots", "--json")
+    say(
+        "fuse", chain, "--accelerator", "tpu-v4i", "--objective", "edp",
+        "--max-fused-loops", "1", "--run-dir", "run", *flags,
+    )  # fmt: skip
+    again = json.loads(say("fuse", "run/problem.json", "--run-dir", "2", *flags).out)
+    (row,) = again["rows"]
+    assert row["energy"] == pytest.approx(1.82294939e-6, rel=1e-6)  # golden
+    assert Path("run/problem.json").read_text() == Path("2/problem.json").read_text()
+    (fast,) = json.loads(
+        say("fuse", "run/problem.json", "--objective", "latency", *flags).out
+    )["rows"]
+    assert fast["objective"] == fast["latency"] <= row["latency"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "where"),
+    [
+        pytest.param(("--accelerator", "simple"), "--accelerator", id="accelerator"),
+        pytest.param(("--bind", "m=3"), "--bind", id="bind"),
+        pytest.param(("--no-fuse",), "--no-fuse", id="space"),
+    ],
+)
+def test_a_problem_file_takes_nothing_that_it_says_itself(
+    say: Callable[..., Said], chain: str, flags: tuple[str, ...], where: str
+) -> None:
+    say("fuse", chain, "--accelerator", "simple", "--no-plots", "--run-dir", "run")
+    said = say("fuse", "run/problem.json", *flags)
+    assert said.status == 2
+    assert f"{where}: has no effect on a problem file" in said.err
+
+
+def test_a_workload_needs_an_accelerator(say: Callable[..., Said], chain: str) -> None:
+    said = say("fuse", chain)
+    assert said.status == 2
+    assert "--accelerator: is missing" in said.err
+
+
+def test_other_kinds_of_problems_are_sent_to_compare(say: Callable[..., Said]) -> None:
+    say("generate", "--kind", "allocation", "--output", "problem.json")
+    said = say("fuse", "problem.json")
+    assert said.status == 2
+    assert "elkhound compare problem.json" in said.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "message"),
+    [
+        pytest.param(
+            '"bits": 8', '"bits": -8', '"bits"', "workload.bits is -8", id="range"
+        ),
+        pytest.param('"fuse":', '"fuze":', '"fuze"', "did you mean fuse", id="key"),
+        pytest.param(
+            '"energy",', '"enrgy",', '"enrgy"', "objective is 'enrgy'", id="word"
+        ),
+        pytest.param(
+            "* W1[n1,n2]", "* T2[n1,n2]", "* T2", "reads T2 before", id="cycle"
+        ),
+        pytest.param(
+            '"MAC"', '"MainMemory"', '"accelerator": {', "two parts", id="parts"
+        ),
+    ],
+)
+def test_faults_of_a_problem_file_have_their_line(
+    say: Callable[..., Said], chain: str, old: str, new: str, at: str, message: str
+) -> None:
+    say("fuse", chain, "--accelerator", "simple", "--no-plots", "--run-dir", "run")
+    text = Path("run/problem.json").read_text()
+    assert old in text
+    bad = text.replace(old, new)
+    Path("bad.json").write_text(bad)
+    said = say("fuse", "bad.json")
+    assert said.status == 2
+    assert message in said.err
+    line = said.err.split("bad.json:")[1].partition(":")[0]
+    assert at in bad.splitlines()[int(line) - 1]
+
+
+def test_the_proof_of_the_join_is_tried_again(
+    say: Callable[..., Said], chain: str
+) -> None:
+    said = say("fuse", chain, "--accelerator", "simple", "--prove", "--no-plots")
+    assert said.status == 0
+    assert "pareto-join: proved again by cp-sat" in said.out
+
+
+def test_a_search_has_nothing_to_prove(say: Callable[..., Said], chain: str) -> None:
+    said = say(
+        "fuse", chain, "--accelerator", "simple", "--methods", "timeloop", "--prove"
+    )
+    assert said.status == 2
+    assert "--prove: has no effect without an exact method" in said.err
+
+
+def test_fusion_problems_are_swept(say: Callable[..., Said], chain: str) -> None:
+    say("fuse", chain, "--accelerator", "simple", "--no-plots", "--run-dir", "run")
+    Path("grid.yaml").write_text(
+        "grid: {model: [run/problem.json], methods: [pareto-join, cp-sat]}"
+    )
+    said = say("sweep", "grid.yaml", "--json")
+    assert said.status == 0, said.err
+    rows = json.loads(said.out)["rows"]
+    assert [row["objective"] for row in rows] == [30_474_240] * 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("compare", "--min-capacity"), id="capacity"),
+        pytest.param(("compare", "--thin", "0.1"), id="thin"),
+        pytest.param(("allocate",), id="allocate"),
+        pytest.param(("place",), id="place"),
+        pytest.param(("evaluate", "--plan", "chain.yaml"), id="evaluate"),
+    ],
+)
+def test_what_is_not_for_fusion_says_so(
+    say: Callable[..., Said], chain: str, arguments: tuple[str, ...]
+) -> None:
+    say("fuse", chain, "--accelerator", "simple", "--no-plots", "--run-dir", "run")
+    verb, *flags = arguments
+    said = say(verb, "run/problem.json", *flags)
+    assert said.status == 2
+    assert said.err.count("\n") == 1
+
+
 class Liar:
     """A method that changes what the join says."""
 

@@ -196,21 +196,22 @@ def test_options_without_a_plan_number_get_unused_ones(tmp_path: Path) -> None:
         pytest.param(
             '"kind": "schedule"',
             '"kind": "shedule"',
-            "p.json:1: kind is 'shedule', must be schedule, allocation or placement "
-            "(did you mean schedule?)",
+            "p.json:1: kind is 'shedule', must be schedule, allocation, "
+            "placement or fusion (did you mean schedule?)",
             id="kind",
         ),
         pytest.param(
             '"kind": "schedule", ',
             "",
-            "p.json:1: kind is missing, must be schedule, allocation or placement",
+            "p.json:1: kind is missing, must be schedule, allocation, placement or "
+            "fusion",
             id="no kind",
         ),
         pytest.param(
             '"kind": "schedule"',
             '"kind": "schedule-plan"',
-            "p.json:1: kind is 'schedule-plan', must be schedule, allocation or "
-            "placement (this is a plan, a problem is expected)",
+            "p.json:1: kind is 'schedule-plan', must be schedule, allocation, placement "
+            "or fusion (this is a plan, a problem is expected)",
             id="a plan",
         ),
         pytest.param(
