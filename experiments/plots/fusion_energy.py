@@ -89,4 +89,7 @@ def _stack(panel: SubFigure, shares: Shares, title: str, unit: str) -> None:
     axes.set_xlim(0, 1.05 * max(starts, default=1.0) or 1.0)
     axes.set_xlabel(f"energy ({unit})" if unit else "energy")
     axes.grid(axis="x")
-    panel.legend(loc="outside lower center", ncols=3, columnspacing=1.2)
+    widest = max((len(name) for name in names), default=0)
+    panel.legend(
+        loc="outside lower center", ncols=3 if widest < 16 else 2, columnspacing=1.2
+    )

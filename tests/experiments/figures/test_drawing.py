@@ -17,7 +17,7 @@ from elkhound.experiments.plots.style import save
 SAMPLES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parent / "samples.json").read_text()
 )
-ELK = [name for name in registry.SCRIPTS if name in SAMPLES]
+ELK = [n for n in registry.SCRIPTS if n.startswith("elk-") and n in SAMPLES]
 
 
 @pytest.mark.parametrize("name", ELK)
