@@ -110,7 +110,7 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         _report(ElkhoundError("interrupted", code="interrupted"), as_json)
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click leaves so at a broken pipe
         return _quiet_pipe()
     except OSError as error:
         return _report(_unusable(error), as_json)

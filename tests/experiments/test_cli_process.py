@@ -108,7 +108,7 @@ def test_a_reader_who_leaves_is_no_error(tmp_path: Path) -> None:
     process.stdout.close()
     assert process.stderr is not None
     assert process.stderr.read() == ""
-    process.wait(timeout=30)
+    assert process.wait(timeout=30) == 0
 
 
 def test_solvers_print_nothing_into_the_json(tmp_path: Path) -> None:
