@@ -108,12 +108,16 @@ class AnytimeSearch(ABC):
             An einsum has no mapping at all; names the memory, its need and its size.
         """
         clock = Stopwatch(limits.seconds)
-        pmappings = generate(
-            problem.workload,
-            problem.accelerator,
-            problem.mapspace,
-            problem.objective.criteria,
-        )
+        try:
+            pmappings = generate(
+                problem.workload,
+                problem.accelerator,
+                problem.mapspace,
+                problem.objective.criteria,
+                clock,
+            )
+        except OutOfTime:
+            return nothing(self.name, limits, clock)
         return self.search(pmappings, problem.objective, limits, clock)
 
     def search(
@@ -162,6 +166,18 @@ class AnytimeSearch(ABC):
             },
             curve=tuple(judge.curve),
         )
+
+
+def nothing(method: str, limits: Limits[FusionPlan], clock: Stopwatch) -> FusionResult:
+    """Return what a method answers that ran out of time before it had a mapping."""
+    return FusionResult(
+        method=method,
+        status=Status.UNKNOWN,
+        seed=limits.seed,
+        wall_seconds=clock.wall_seconds,
+        cpu_seconds=clock.cpu_seconds,
+        version=own_version(),
+    )
 
 
 def first_that_fits(choices: Choices, judge: Judge, random: Random) -> Choice | None:

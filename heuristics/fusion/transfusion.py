@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from elkhound.heuristics.fusion.anytime import nothing
 from elkhound.heuristics.fusion.pareto_join import Joined, join
 from elkhound.model.fusion.compatibility import Compatibility
 from elkhound.model.fusion.mapspace import Objective
@@ -25,7 +26,7 @@ from elkhound.model.fusion.problem import (
 from elkhound.model.fusion.workload import FusionWorkload
 from elkhound.model.limits import Limits
 from elkhound.model.result import Status, own_version
-from elkhound.model.stopwatch import Stopwatch
+from elkhound.model.stopwatch import OutOfTime, Stopwatch
 
 Ints = npt.NDArray[np.int64]
 
@@ -55,12 +56,17 @@ class TransFusion:
             An einsum has no mapping at all; names the memory, its need and its size.
         """
         clock = Stopwatch(limits.seconds)
-        pmappings = generate(
-            problem.workload,
-            problem.accelerator,
-            problem.mapspace,
-            problem.objective.criteria,
-        )
+        try:
+            pmappings = generate(
+                problem.workload,
+                problem.accelerator,
+                problem.mapspace,
+                problem.objective.criteria,
+                clock,
+            )
+            clock.check()
+        except OutOfTime:
+            return nothing(self.name, limits, clock)
         own = _fixed(pmappings)
         plans = [
             FusionPlan(rebuild(own, each.choice), each.energy, each.latency)

@@ -59,19 +59,22 @@ class BruteForce:
                 code="too-many-einsums",
             )
         watch = Stopwatch(limits.seconds)
-        pmappings = generate(
-            problem.workload, problem.accelerator, problem.mapspace, criteria=()
-        )
         found = _Found(problem.objective)
         complete = True
+        pmappings: Pmappings | None = None
         try:
+            pmappings = generate(
+                problem.workload, problem.accelerator, problem.mapspace, (), watch
+            )
             for groups in _fitting_classes(pmappings):
                 for rows in _pieces(pmappings, groups):
                     watch.check()
                     found.add(_Combinations(pmappings, groups, rows))
         except OutOfTime:
             complete = False
-        plans = [found.plan(pmappings, each) for each in found.best]
+        plans = (
+            [found.plan(pmappings, each) for each in found.best] if pmappings else []
+        )
         best = min(plans, key=lambda p: p.value(problem.objective), default=None)
         is_front = problem.objective is Objective.FRONT
         value = None if best is None else best.value(problem.objective)
@@ -87,7 +90,7 @@ class BruteForce:
             cpu_seconds=watch.cpu_seconds,
             version=own_version(),
             statistics={
-                "pmappings": sum(map(len, pmappings.tables)),
+                "pmappings": sum(map(len, pmappings.tables)) if pmappings else 0,
                 "mappings": found.mappings,
             },
         )

@@ -109,6 +109,7 @@ def solved(
     watch = Stopwatch(limits.seconds)
     search = _Search(problem, limits, least, watch)
     try:
+        search.generate()
         match problem.objective:
             case Objective.FRONT:
                 search.front()
@@ -141,12 +142,18 @@ class _Search:
         self.proved = False
         self.calls = 0
         self.statistics: dict[str, int | float | str] = {}
+
+    def generate(self) -> None:
+        """Make the partial mappings and the network of their classes."""
+        problem = self.problem
         self.pmappings: Pmappings = generate(
             problem.workload,
             problem.accelerator,
             problem.mapspace,
             problem.objective.criteria,
+            self.watch,
         )
+        self.watch.check()
         self.choice = Choice.of(self.pmappings)
         self.statistics["pmappings"] = sum(map(len, self.pmappings.tables))
         self.statistics["arcs"] = sum(len(s.arcs) for s in self.choice.stages)

@@ -96,5 +96,5 @@ def test_thinning_has_no_effect_on_other_problems_or_without_planning(
     assert said.status == 2
     assert "--thin: has no effect on a problem of another kind" in said.line
     assert not Path("runs").exists()
-    with pytest.raises(BadInputError, match="--thin: has no effect on a problem of another kind"):
+    with pytest.raises(BadInputError, match="--thin: has no effect on a problem"):
         compare(allocation, ["delta"], thin_permille=100)

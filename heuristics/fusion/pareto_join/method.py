@@ -73,6 +73,7 @@ class _Search:
             problem.mapspace,
             self.criteria,
             competitive=True,
+            clock=clock,
         )
         self.least = self.generator.least
         self.share = _FIRST_SLACK

@@ -35,6 +35,7 @@ from elkhound.model.fusion.pmappings.tiles import (
     rank_groups,
     stacked,
 )
+from elkhound.model.stopwatch import Stopwatch
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -154,6 +155,8 @@ class Combination:
         Limits of the fused loops.
     prunes : bool
         Whether the searches will have criteria.
+    clock : Stopwatch
+        Ends long lists; asked before each million of pairs.
     """
 
     def __init__(
@@ -164,12 +167,14 @@ class Combination:
         least_use: dict[str, int],
         mapspace: Mapspace,
         prunes: bool,
+        clock: Stopwatch,
     ) -> None:
         self.accelerator = accelerator
         self.shape = shape
         self.template = template
         self.mapspace = mapspace
         self.prunes = prunes
+        self.clock = clock
         self.costs: Costs = costs_of(accelerator, shape, template)
         weights = (self.costs.energy, *self.costs.ports)
         self.columns = tuple(dict.fromkeys(c for w in weights for c in w))
@@ -271,6 +276,7 @@ class Combination:
         Fused loops multiply the same whatever stands below, so the private ones are
         compared for each size that is left, not under each combination above.
         """
+        self.clock.check()
         shape, template = self.shape, self.template
         fused = fused_tiles(
             shape, template, ranks, self.mapspace.max_fused_loops_per_rank
@@ -362,6 +368,7 @@ class Combination:
         step = max(1, _CHUNK // len(group))
         parts = []
         for at in range(0, len(rows), step):
+            self.clock.check()
             part = rows.taken(np.arange(at, min(at + step, len(rows))))
             mine, its = self._pairs(part, group, rest)
             joined = part.times(group, mine, its)

@@ -18,6 +18,7 @@ from elkhound.model.fusion.pmappings.shape import EinsumShape, shape_of
 from elkhound.model.fusion.pmappings.table import PmappingTable
 from elkhound.model.fusion.pmappings.templates import Template, templates
 from elkhound.model.fusion.workload import FusionWorkload
+from elkhound.model.stopwatch import Stopwatch
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -49,6 +50,7 @@ def generate(
     accelerator: Accelerator,
     mapspace: Mapspace = WHOLE_SPACE,
     criteria: tuple[str, ...] = ("energy", "latency"),
+    clock: Stopwatch | None = None,
 ) -> Pmappings:
     """Return the partial mappings of every einsum.
 
@@ -59,13 +61,18 @@ def generate(
     criteria : tuple of str
         Keep a row unless another of its class is at most equal in these and in every
         reservation; of equal rows one is kept. Empty: keep every row.
+    clock : Stopwatch, optional
+        No limit if left out.
 
     Raises
     ------
+    OutOfTime
+        The limit was reached.
     InfeasibleError
         An einsum has none; names the memory, what it needs and what there is.
     """
-    return Generator(workload, accelerator, mapspace, criteria).pmappings()
+    made = Generator(workload, accelerator, mapspace, criteria, clock=clock)
+    return made.pmappings()
 
 
 class Generator:
@@ -78,9 +85,13 @@ class Generator:
     competitive : bool
         Leave out rows that no optimum needs, because moving what they share through
         main memory costs no more (see `ceilings`).
+    clock : Stopwatch, optional
+        Heeded by `pmappings` too; no limit if left out.
 
     Raises
     ------
+    OutOfTime
+        The limit was reached.
     InfeasibleError
         As in `generate`.
     BadInputError
@@ -95,6 +106,7 @@ class Generator:
         criteria: tuple[str, ...],
         *,
         competitive: bool = False,
+        clock: Stopwatch | None = None,
     ) -> None:
         main = accelerator.memories[0]
         if main.size_bits is not None:
@@ -108,13 +120,16 @@ class Generator:
         self.accelerator = accelerator
         self.mapspace = mapspace
         self.criteria = criteria
+        self.clock = clock or Stopwatch()
         self.shapes = [shape_of(workload, einsum) for einsum in workload.einsums]
         moves: dict[EinsumShape, Moves | None] = {}
         for index, shape in enumerate(self.shapes if competitive else ()):
             own = moves_around(accelerator, workload, index)
             moves[shape] = most_of(moves[shape], own) if shape in moves else own
         self.searches = {
-            shape: ShapeSearch(accelerator, shape, mapspace, criteria, moves.get(shape))
+            shape: ShapeSearch(
+                accelerator, shape, mapspace, criteria, moves.get(shape), self.clock
+            )
             for shape in dict.fromkeys(self.shapes)
         }
         for einsum, shape in zip(workload.einsums, self.shapes, strict=True):
@@ -147,6 +162,7 @@ class Generator:
         for einsum, shape, parts in zip(
             self.workload.einsums, self.shapes, kept, strict=True
         ):
+            self.clock.check()
             own, key = rows[shape], (shape, tuple(parts))
             if key not in known:
                 known[key] = _Classes.of(own, parts, self.criteria)

@@ -23,6 +23,7 @@ from elkhound.model.fusion.pmappings.pareto import pareto
 from elkhound.model.fusion.pmappings.shape import EinsumShape
 from elkhound.model.fusion.pmappings.templates import Template, templates
 from elkhound.model.fusion.pmappings.tiles import divisors
+from elkhound.model.stopwatch import Stopwatch
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -81,6 +82,8 @@ class ShapeSearch:
         Of ``energy`` and ``latency``; empty: keep all rows.
     moves : Moves or None
         What unfusing costs the others; None: compare with unfused rows in no way.
+    clock : Stopwatch
+        Raises OutOfTime in the midst of a search.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class ShapeSearch:
         mapspace: Mapspace,
         criteria: tuple[str, ...],
         moves: Moves | None,
+        clock: Stopwatch,
     ) -> None:
         self.accelerator = accelerator
         self.shape = shape
@@ -101,7 +105,13 @@ class ShapeSearch:
         self.combinations = []
         for template in templates(accelerator, shape, mapspace):
             each = Combination(
-                accelerator, shape, template, least_use, mapspace, bool(criteria)
+                accelerator,
+                shape,
+                template,
+                least_use,
+                mapspace,
+                bool(criteria),
+                clock,
             )
             if not each.is_empty and each.least_costs:
                 self.combinations.append(each)

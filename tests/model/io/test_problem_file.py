@@ -210,8 +210,8 @@ def test_options_without_a_plan_number_get_unused_ones(tmp_path: Path) -> None:
         pytest.param(
             '"kind": "schedule"',
             '"kind": "schedule-plan"',
-            "p.json:1: kind is 'schedule-plan', must be schedule, allocation, placement "
-            "or fusion (this is a plan, a problem is expected)",
+            "p.json:1: kind is 'schedule-plan', must be schedule, allocation, "
+            "placement or fusion (this is a plan, a problem is expected)",
             id="a plan",
         ),
         pytest.param(
