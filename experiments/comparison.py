@@ -155,6 +155,7 @@ def compare(
     *,
     chip: Chip | None = None,
     graph: Graph | None = None,
+    held: tuple[Buffer, ...] | None = None,
     limits: Limits[Any] | None = None,
     observer: Observer | None = None,
     prove: bool = False,
@@ -180,6 +181,8 @@ def compare(
     graph : Graph or None
         What the problem was made of, so that held activations have addresses as
         tensors; None where only their sizes are known.
+    held : tuple of Buffer or None
+        These activations, where operators of the graph are fused; None: of the graph.
     limits : Limits or None
         Per method; None for the defaults. Its own warm start is offered too.
     observer : Observer or None
@@ -222,6 +225,7 @@ def compare(
         kind, problem, chip, graph, limits or Limits(), names, hears, thin_permille
     )
     run.pins = pins
+    run.held = held
     run.tile_cost = tile_cost
     try:
         hears.started("bounds")
@@ -270,6 +274,7 @@ class _Run:
         self.hears = hears
         self.thin_permille = thin_permille
         self.pins: Pinned | None = None
+        self.held: tuple[Buffer, ...] | None = None
         self.tile_cost: Mapping[str, Any] | None = None
         self.rule = kind.contention(problem)
         self.quick_bounds: tuple[SourcedBound, ...] = ()
@@ -389,8 +394,8 @@ class _Run:
 
     def _held(self) -> tuple[Buffer, ...] | None:
         """Return the activations behind resident_bytes, if the graph is known."""
-        if self.graph is None or self.chip is None:
-            return None
+        if self.held is not None or self.graph is None or self.chip is None:
+            return self.held
         return held_tensors(self.graph, self.chip.cores)
 
     def _warm_start(self, variant: Variant) -> Any:

@@ -98,6 +98,7 @@ def _run(point: Point) -> Record:
         [point.method],
         chip=source.chip,
         graph=source.graph,
+        held=source.held,
         limits=point.limits,
         thin_permille=point.thin_permille,
         bounds=_bounds_of(point.subject),

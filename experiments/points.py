@@ -160,6 +160,8 @@ def subject(
         "contention": flags.contention,
         "max_outstanding": flags.max_outstanding,
     }
+    if flags.fuse not in (None, "none"):
+        parts["fuse"] = flags.fuse
     return Subject(
         _digest(parts),
         _digest(graph_parts),
@@ -229,7 +231,7 @@ def default_coordinates(about: Subject) -> dict[str, Any]:
 
 def _graph_parts(name: str, digest: str | None, flags: ModelFlags) -> dict[str, Any]:
     """Return what a graph depends on, files by their content."""
-    planning = ("chip", "contention", "max_outstanding", "spill", "tile_cost")
+    planning = ("chip", "contention", "max_outstanding", "spill", "fuse", "tile_cost")
     given = {
         f.name: getattr(flags, f.name)
         for f in fields(ModelFlags)

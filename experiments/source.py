@@ -10,6 +10,7 @@ from typing import Any
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.graph import Graph
+from elkhound.model.placement import Buffer
 from elkhound.model.schedule import Contention, ScheduleProblem
 
 PROBLEM_SUFFIXES = (".json", ".yaml", ".yml")
@@ -43,6 +44,9 @@ class ModelFlags:
     spill : str or None
         ``auto``: activations move to HBM until all operators fit the chip; None for
         ``none``.
+    fuse : str or None
+        ``pareto-join`` or ``exact``: how operators that run as one are joined; None
+        for ``none``.
     chip : str or None
         Preset or file; None for `DEFAULT_CHIP` where a chip is needed.
     tile_cost : str or None
@@ -63,6 +67,7 @@ class ModelFlags:
     unknown: str | None = None
     strict: bool = False
     spill: str | None = None
+    fuse: str | None = None
     chip: str | None = None
     tile_cost: str | None = None
     contention: str | None = None
@@ -85,6 +90,10 @@ class Source:
         What the import had to say.
     spilled : tuple of str
         What moved out to HBM, in words.
+    fused : tuple of str
+        What was fused, and what it gains alone, in words.
+    held : tuple of Buffer or None
+        The activations behind resident bytes; None where the graph tells.
     graph : Graph or None
         What the problem was made of; None for a problem file.
     tile_cost : dict or None
@@ -96,6 +105,8 @@ class Source:
     chip: Chip | None
     warnings: tuple[str, ...] = ()
     spilled: tuple[str, ...] = ()
+    fused: tuple[str, ...] = ()
+    held: tuple[Buffer, ...] | None = None
     graph: Graph | None = None
     tile_cost: dict[str, Any] | None = None
 
@@ -156,6 +167,12 @@ def source_on_chip(
 
     named = flags.tile_cost or DEFAULT_TILE_COST
     tile_cost = tile_cost_of(named, chip)
+    name = model if read.report is None else Path(model).stem
+    if flags.fuse not in (None, "none"):
+        from elkhound.experiments.fusing import fused_source
+
+        about = tile_cost_document(named, tile_cost)
+        return fused_source(name, read, flags, chip, tile_cost, about)
     read = spill(read, flags, chip)
     problem = schedule_problem(
         read.graph,
@@ -164,7 +181,6 @@ def source_on_chip(
         max_outstanding=flags.max_outstanding,
         tile_cost=tile_cost,
     )
-    name = model if read.report is None else Path(model).stem
     return Source(
         name,
         problem,
@@ -263,6 +279,7 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
             "--bind": bool(flags.bind),
             "--phase": flags.phase is not None,
             "--spill": flags.spill is not None,
+            "--fuse": flags.fuse is not None,
             **_given_import_flags(flags),
         },
     )

@@ -56,6 +56,12 @@ class OptionPayload:
         Bytes a core receives from its peers while executing / before it.
     sizes : tuple of (str, int)
         Size of every dimension in `splits`, in the same order; empty: not known.
+    members : tuple of MemberWork
+        The operators of a fused one, in order: `splits` are those they share, and
+        syncs and bytes are sums; empty: one operator.
+    chunks : int
+        How many times the members run one after another, each time on a part of
+        their tiles along one dimension.
     """
 
     splits: tuple[tuple[str, int], ...]
@@ -67,6 +73,8 @@ class OptionPayload:
     exchange_bytes: int
     distribute_bytes: int
     sizes: tuple[tuple[str, int], ...] = ()
+    members: tuple[MemberWork, ...] = ()
+    chunks: int = 1
 
     def __post_init__(self) -> None:
         cut = [name for name, _ in self.splits]
@@ -75,6 +83,26 @@ class OptionPayload:
                 f"sizes name {[name for name, _ in self.sizes]}, must name the "
                 f"dimensions of splits, {cut}"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class MemberWork:
+    """What one operator does inside a fused one, all chunks together.
+
+    Parameters
+    ----------
+    name : str
+        Name in the graph.
+    compute_cycles, exchange_cycles : int
+        Its part of the fused option's phases.
+    payload : OptionPayload
+        Its own splits, rotations and preload states; `steps` are those of one chunk.
+    """
+
+    name: str
+    compute_cycles: int
+    exchange_cycles: int
+    payload: OptionPayload
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import simpy
 from simpy.events import Event
 
 from elkhound.model.program import Task
-from elkhound.model.schedule import ScheduleOption
+from elkhound.model.schedule import OptionPayload, ScheduleOption
 from elkhound.simpy_chip.links.network import Network
 from elkhound.simpy_chip.links.topology import Topology
 from elkhound.simpy_chip.placement import Cell, Tile
@@ -75,6 +75,13 @@ def work_of(option: ScheduleOption) -> Work:
     if distribute is None or compute is None or exchange is None:
         return Work(0, (Superstep(link, total - link),), overlapped=False)
     steps, remote_bytes, before_bytes = 1, 0, 0
+    if option.payload is not None and option.payload.members:
+        return Work(
+            distribute,
+            tuple(_members_supersteps(option.payload)),
+            overlapped=False,
+            distribute_bytes=option.payload.distribute_bytes,
+        )
     if option.payload is not None:
         steps = option.payload.steps
         remote_bytes = option.payload.exchange_bytes
@@ -85,6 +92,24 @@ def work_of(option: ScheduleOption) -> Work:
     return Work(
         distribute, tuple(supersteps), total != serial, distribute_bytes=before_bytes
     )
+
+
+def _members_supersteps(payload: OptionPayload) -> Iterator[Superstep]:
+    """Return a fused option's rounds: chunk after chunk, in each member by member."""
+    rounds = []
+    for member in payload.members:
+        parts = payload.chunks * member.payload.steps
+        amounts = (
+            member.exchange_cycles,
+            member.compute_cycles,
+            member.payload.exchange_bytes,
+        )
+        cut = (shares(amount, parts) for amount in amounts)
+        rounds.append([Superstep(*part) for part in zip(*cut, strict=True)])
+    for chunk in range(payload.chunks):
+        for member, own in zip(payload.members, rounds, strict=True):
+            first = chunk * member.payload.steps
+            yield from own[first : first + member.payload.steps]
 
 
 @dataclass(frozen=True, slots=True)

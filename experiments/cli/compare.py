@@ -14,7 +14,7 @@ from elkhound.experiments.source import ModelFlags
 
 _PLANNING = (
     "methods", "time_limit", "gap", "seed", "workers", "prove", "run_dir", "no_plots",
-    "contention", "max_outstanding", "thin", "pin", "tile_cost",
+    "contention", "max_outstanding", "thin", "pin", "tile_cost", "fuse",
 )  # fmt: skip
 
 

@@ -71,12 +71,13 @@ def run_comparison(
         "limits": asdict(limits),
         "thin_permille": thin_permille,
         "pin": None if pins is None else pins.said,
+        "fused": list(source.fused),
     }
     keep.begin(source.problem, source.chip, resolved)
     interrupted = False
     with ProgressLine(keep) as progress:
         progress.warn(source.warnings)
-        for line in source.spilled:
+        for line in (*source.spilled, *source.fused):
             progress.say(line)
         try:
             table = compare(
@@ -84,6 +85,7 @@ def run_comparison(
                 names,
                 chip=source.chip,
                 graph=source.graph,
+                held=source.held,
                 limits=limits,
                 observer=progress,
                 prove=prove,

@@ -118,7 +118,7 @@ def _export_model(
             f"format {form} needs a file", code="no-output", where="--output"
         )
     source = read_source(model, options.model_flags(values))
-    for line in (*source.warnings, *source.spilled):
+    for line in (*source.warnings, *source.spilled, *source.fused):
         click.echo(f"warning: {line}", err=True)
     written = export_model(source, form, OrderClass(order), output)
     if as_json:

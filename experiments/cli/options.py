@@ -295,6 +295,13 @@ def problem_flags(function: Function) -> Function:
             chip_flag,
             tile_cost_flag,
             click.option(
+                "--fuse",
+                type=OneOf("none", "pareto-join", "exact"),
+                help="Let operators run as one where that is faster, their "
+                "intermediates left where they are made: by Pareto join of the "
+                "members' plans, or from every combination.  [default: none]",
+            ),
+            click.option(
                 "--contention",
                 type=OneOf(*CONTENTION_RULES),
                 help="How a preload slows an execute.  [default: the problem file's, "
@@ -406,6 +413,7 @@ def model_flags(values: dict[str, Any]) -> ModelFlags:
         activations=values["activations"],
         patterns=not values["no_patterns"],
         spill=values["spill"],
+        fuse=values.get("fuse"),
         branches=values["branches"],
         trips=values["trips"],
         unknown=values["unknown"],

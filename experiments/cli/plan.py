@@ -65,13 +65,14 @@ def command(
         )
     with ProgressLine() as progress:
         progress.warn(source.warnings)
-        for line in source.spilled:
+        for line in (*source.spilled, *source.fused):
             progress.say(line)
         table = compare(
             source.problem,
             [method],
             chip=source.chip,
             graph=source.graph,
+            held=source.held,
             limits=options.limits_of(values),
             observer=progress,
             thin_permille=options.permille(values["thin"]),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from elkhound.model.io.document import Document
 from elkhound.model.io.plan_models import OptionPayloadModel, PayloadModel
 from elkhound.model.schedule import (
+    MemberWork,
     OptionPayload,
     Schedule,
     ScheduleOption,
@@ -37,7 +38,7 @@ def payload_document(index: int, option: ScheduleOption) -> dict[str, object] | 
 
 def option_payload_document(payload: OptionPayload) -> dict[str, object]:
     """Return a payload as files hold it; `payload_from` reads it back."""
-    return {
+    document: dict[str, object] = {
         "splits": dict(payload.splits),
         "sizes": dict(payload.sizes),
         "tensors": [_tensor_document(tensor) for tensor in payload.tensors],
@@ -48,6 +49,18 @@ def option_payload_document(payload: OptionPayload) -> dict[str, object]:
         "exchange_bytes": payload.exchange_bytes,
         "distribute_bytes": payload.distribute_bytes,
     }
+    if payload.members:
+        document["chunks"] = payload.chunks
+        document["members"] = [
+            {
+                "name": member.name,
+                "compute_cycles": member.compute_cycles,
+                "exchange_cycles": member.exchange_cycles,
+                **option_payload_document(member.payload),
+            }
+            for member in payload.members
+        ]
+    return document
 
 
 def with_payloads(
@@ -128,6 +141,16 @@ def payload_from(model: OptionPayloadModel) -> OptionPayload:
         exchange_bytes=model.exchange_bytes,
         distribute_bytes=model.distribute_bytes,
         sizes=tuple(model.sizes.items()),
+        members=tuple(
+            MemberWork(
+                member.name,
+                member.compute_cycles,
+                member.exchange_cycles,
+                payload_from(member),
+            )
+            for member in model.members
+        ),
+        chunks=model.chunks,
     )
 
 

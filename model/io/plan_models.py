@@ -40,6 +40,20 @@ class OptionPayloadModel(FileModel):
     hbm_bytes: Count
     exchange_bytes: Count
     distribute_bytes: Count
+    members: list[MemberModel] = Field(
+        default_factory=list, description="the operators of a fused one, in order"
+    )
+    chunks: Positive = Field(
+        1, description="how many times the members run on a part of their tiles"
+    )
+
+
+class MemberModel(OptionPayloadModel):
+    """What one operator does inside a fused one, all chunks together."""
+
+    name: str = Field(description="as the model calls it")
+    compute_cycles: Count
+    exchange_cycles: Count
 
 
 class PayloadModel(OptionPayloadModel):

@@ -213,7 +213,7 @@ def execute_front(
     front: Candidates | None = None
     looked_at = 0
     tiles = _tiles(shape, splits)
-    for rows in _chunks(rotation_counts(shape, splits, tiles)):
+    for rows in slices_of(rotation_counts(shape, splits, tiles)):
         plans = rotations(shape, splits[rows], tiles[rows])
         looked_at += len(plans.split)
         found = _candidates(shape, chip, cost, splits[rows], plans)
@@ -318,7 +318,7 @@ def _execute_columns(front: Candidates) -> Integers:
     )
 
 
-def _chunks(counts: Integers) -> Iterator[slice]:
+def slices_of(counts: Integers) -> Iterator[slice]:
     """Cut rows so that their counts sum to about `ROWS_AT_ONCE` in each slice."""
     part = (np.cumsum(counts) - counts) // ROWS_AT_ONCE
     starts = np.flatnonzero(np.diff(part, prepend=-1))

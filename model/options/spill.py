@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from elkhound.model.chip import Chip
 from elkhound.model.graph import Graph, Home, Tensor
+from elkhound.model.lifetimes import held_tensors
 from elkhound.model.options.search import least_bytes
 from elkhound.model.options.spill_cost import transfer_cycles
+from elkhound.model.placement import Buffer
 from elkhound.model.tile_cost import TileCost
-from elkhound.model.units import ceil_div
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,22 @@ def spill_to_fit(
         )
         for operator in graph.operators
     ]
-    moved = _chosen(graph, needed, chip)
+    return spill_beside(graph, chip, needed, held_tensors(graph, chip.cores))
+
+
+def spill_beside(
+    graph: Graph, chip: Chip, needed: Sequence[int], held: Sequence[Buffer]
+) -> tuple[Graph, tuple[Spilled, ...]]:
+    """Return the graph with activations moved out, from what its steps need.
+
+    Parameters
+    ----------
+    needed : sequence of int
+        Bytes of the smallest option of every step.
+    held : sequence of Buffer
+        What is held at which steps, as `held_tensors` gives it.
+    """
+    moved = _chosen(graph, needed, held, chip)
     homes = dict.fromkeys(moved, Home.SPILLED)
     spilled = replace(
         graph,
@@ -82,11 +98,16 @@ class _Held:
     share: int
 
 
-def _chosen(graph: Graph, needed: list[int], chip: Chip) -> list[str]:
+def _chosen(
+    graph: Graph, needed: Sequence[int], buffers: Sequence[Buffer], chip: Chip
+) -> list[str]:
     """Return the tensors to move out, by name."""
     room = chip.core.usable_bytes
-    held = _held(graph, chip.cores)
-    used = [n + r for n, r in zip(needed, graph.held_bytes(chip.cores), strict=True)]
+    held = _movable(graph, buffers)
+    used = list(needed)
+    for buffer in buffers:
+        for step in range(buffer.start_step, buffer.end_step):
+            used[step] += buffer.size_bytes
     moved: list[_Held] = []
     hopeless: set[int] = set()
     while True:
@@ -115,25 +136,17 @@ def _add(used: list[int], held: _Held, share: int) -> None:
         used[step] += share
 
 
-def _held(graph: Graph, cores: int) -> list[_Held]:
-    """Return what operators write and others read later than at the next step."""
-    written: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for step, operator in enumerate(graph.operators):
-        for access in operator.einsum.inputs:
-            last[access.tensor] = step
-        written.setdefault(operator.einsum.output.tensor, step)
+def _movable(graph: Graph, buffers: Sequence[Buffer]) -> list[_Held]:
+    """Return what is held that operators write, by the step that writes it."""
+    written = dict.fromkeys(o.einsum.output.tensor for o in graph.operators)
+    order = {name: place for place, name in enumerate(written)}
     tensors = graph.tensor
-    return [
-        _Held(
-            tensors[name],
-            step + 1,
-            last[name] - 1,
-            ceil_div(tensors[name].size_bytes, cores),
-        )
-        for name, step in written.items()
-        if tensors[name].home is Home.CHIP and last.get(name, 0) > step + 1
+    held = [
+        _Held(tensors[name], b.start_step, b.end_step - 1, b.size_bytes)
+        for b in buffers
+        if (name := b.name.removeprefix("R.")) in order
     ]
+    return sorted(held, key=lambda h: order[h.tensor.name])
 
 
 def _costs(graph: Graph, moved: list[str], chip: Chip) -> tuple[Spilled, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from elkhound.model.schedule import OptionPayload
+from elkhound.model.schedule import OptionPayload, ScheduleOption
 
 
 def coverage_violations(name: str, payload: OptionPayload) -> Iterator[str]:
@@ -34,6 +34,51 @@ def coverage_violations(name: str, payload: OptionPayload) -> Iterator[str]:
                 f"must be from 1 to {size}"
             )
     yield from _rotations(name, payload)
+    yield from _members(name, payload)
+
+
+def phase_violations(name: str, option: ScheduleOption) -> Iterator[str]:
+    """Check that the members of a fused option take the time of its phases."""
+    members = () if option.payload is None else option.payload.members
+    for phase in ("compute_cycles", "exchange_cycles") if members else ():
+        total = sum(getattr(member, phase) for member in members)
+        if getattr(option, phase) != total:
+            yield (
+                f"operator {name}: its members have {total} {phase}, the option "
+                f"{getattr(option, phase)}"
+            )
+
+
+def _members(name: str, payload: OptionPayload) -> Iterator[str]:
+    """Check that every member of a fused operator is covered by the same tiles.
+
+    What two members hand over stays where it is, so they cut nothing but the dimensions
+    that they share, and into as many parts; bytes and synchronisations are sums.
+    """
+    shared = sorted(split for _, split in payload.splits if split > 1)
+    for member in payload.members:
+        own = member.payload
+        yield from coverage_violations(f"{name}: {member.name}", own)
+        if sorted(split for _, split in own.splits if split > 1) != shared:
+            yield (
+                f"operator {name}: {member.name} is cut otherwise than the operators "
+                "it is fused with"
+            )
+    if not payload.members:
+        return
+    sums = {
+        "syncs": sum(member.payload.syncs for member in payload.members),
+        "hbm_bytes": sum(member.payload.hbm_bytes for member in payload.members),
+        "exchange_bytes": sum(m.payload.exchange_bytes for m in payload.members),
+        "distribute_bytes": sum(m.payload.distribute_bytes for m in payload.members),
+        "steps": payload.chunks * sum(m.payload.steps for m in payload.members),
+    }
+    for what, total in sums.items():
+        if getattr(payload, what) != total:
+            yield (
+                f"operator {name}: its members have {total} {what}, the plan says "
+                f"{getattr(payload, what)}"
+            )
 
 
 def _rotations(name: str, payload: OptionPayload) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from elkhound.model.referee.coverage import coverage_violations
+from elkhound.model.referee.coverage import coverage_violations, phase_violations
 from elkhound.model.result import OrderClass
 from elkhound.model.schedule import (
     Contention,
@@ -128,6 +128,7 @@ def _coverage(problem: ScheduleProblem, option: list[ScheduleOption]) -> list[st
     for operator, chosen in zip(problem.operators, option, strict=True):
         if chosen.payload is not None:
             found += coverage_violations(operator.name, chosen.payload)
+            found += phase_violations(operator.name, chosen)
     return found
 
 

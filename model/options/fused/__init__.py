@@ -1,0 +1,21 @@
+"""Options of fused operators: a chain that keeps its intermediates where they are."""
+
+from __future__ import annotations
+
+from elkhound.model.options.fused.group import Group, possible_groups
+from elkhound.model.options.fused.options import Join, fused_options
+from elkhound.model.options.fused.partition import Fused, fuse
+from elkhound.model.options.fused.plans import MemberPlans
+from elkhound.model.options.fused.problem import FusedProblem, fused_problem
+
+__all__ = [
+    "Fused",
+    "FusedProblem",
+    "Group",
+    "Join",
+    "MemberPlans",
+    "fuse",
+    "fused_options",
+    "fused_problem",
+    "possible_groups",
+]

@@ -1,0 +1,107 @@
+"""From a graph whose groups are fused to the schedule problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from elkhound.model.chip import Chip
+from elkhound.model.graph import Graph
+from elkhound.model.options.fused.options import Join, fused_options
+from elkhound.model.options.fused.partition import Fused, fuse, held_beside
+from elkhound.model.options.problem import Step, problem_of
+from elkhound.model.options.search import operator_options
+from elkhound.model.options.spill import Spilled, spill_beside
+from elkhound.model.placement import Buffer
+from elkhound.model.schedule import Contention, ScheduleOption, ScheduleProblem
+from elkhound.model.tile_cost import TileCost
+
+
+@dataclass(frozen=True, slots=True)
+class FusedProblem:
+    """A schedule problem some of whose operators are groups.
+
+    Parameters
+    ----------
+    problem : ScheduleProblem
+        An operator per step.
+    steps : tuple of Fused
+        What each operator of the problem runs.
+    held : tuple of Buffer
+        The activations behind its resident bytes.
+    graph : Graph
+        The operators, with tensors where they ended up.
+    spilled : tuple of Spilled
+        What moved out to HBM.
+    """
+
+    problem: ScheduleProblem
+    steps: tuple[Fused, ...]
+    held: tuple[Buffer, ...]
+    graph: Graph
+    spilled: tuple[Spilled, ...] = ()
+
+
+def fused_problem(
+    graph: Graph,
+    chip: Chip,
+    join: Join,
+    *,
+    spills: bool = False,
+    contention: Contention = Contention.STRETCH,
+    max_outstanding: int | None = None,
+    tile_cost: TileCost | None = None,
+) -> FusedProblem:
+    """Return the schedule problem of a graph with the groups fused that gain by it.
+
+    Parameters
+    ----------
+    join : Join
+        How members' plans are put together.
+    spills : bool
+        Whether activations held past a step move out to HBM until every step fits.
+        What stays inside a group never needs to.
+    contention, max_outstanding, tile_cost
+        As for `schedule_problem`.
+
+    Raises
+    ------
+    InfeasibleError
+        If a step has no option that fits.
+    """
+    steps = fuse(graph, chip, join, spills=spills, tile_cost=tile_cost)
+    held = held_beside(graph, chip.cores, steps)
+    moved: tuple[Spilled, ...] = ()
+    if spills:
+        needed = [min(o.own_bytes for o in step.options) for step in steps]
+        graph, moved = spill_beside(graph, chip, needed, held)
+        held = held_beside(graph, chip.cores, steps)
+    resident = [
+        sum(b.size_bytes for b in held if b.start_step <= k < b.end_step)
+        for k in range(len(steps))
+    ]
+    problem = problem_of(
+        graph.name,
+        [
+            Step(
+                step.name,
+                _options(graph, chip, join, tile_cost, step) if moved else step.options,
+                beside,
+                graph.operators[step.first].layer,
+            )
+            for step, beside in zip(steps, resident, strict=True)
+        ],
+        chip,
+        contention=contention,
+        max_outstanding=max_outstanding,
+    )
+    return FusedProblem(problem, steps, held, graph, moved)
+
+
+def _options(
+    graph: Graph, chip: Chip, join: Join, tile_cost: TileCost | None, step: Fused
+) -> tuple[ScheduleOption, ...]:
+    """Return a step's options once more, now that tensors have moved out."""
+    if step.group is not None:
+        return fused_options(graph, step.group, chip, join, tile_cost=tile_cost)
+    operator = graph.operators[step.first]
+    return operator_options(graph, operator, chip, tile_cost=tile_cost)
