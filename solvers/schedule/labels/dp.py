@@ -23,7 +23,6 @@ from elkhound.solvers.schedule.incumbent import (
     one_by_one,
     warm_start,
 )
-from elkhound.solvers.schedule.labels.blocks import Ahead, Blocks
 from elkhound.solvers.schedule.labels.classes import (
     Classes,
     Rounding,
@@ -32,11 +31,7 @@ from elkhound.solvers.schedule.labels.classes import (
     most_classes,
     thinned_classes,
 )
-from elkhound.solvers.schedule.labels.completion import (
-    NEVER,
-    Completion,
-    completion,
-)
+from elkhound.solvers.schedule.labels.completion import completion
 from elkhound.solvers.schedule.labels.identity import IdentitySearch
 from elkhound.solvers.schedule.labels.plan import realise
 from elkhound.solvers.schedule.labels.search import (
@@ -57,7 +52,6 @@ IDENTITY = OrderClass.identity()
 FEW_CLASSES = 8  # up to here the last round is exact
 MEMORY_BYTES = 2 << 30  # where the caller sets no limit
 FINEST = 1 << 62
-LOOK_AHEAD_FROM = 2  # the first round that measures layers
 
 # Beam, labels kept by a bound pass, tolerances as parts of the SRAM and of an
 # operator's mean share of the makespan, and whether room matters.
@@ -147,9 +141,7 @@ class _Run:
         if self.done:
             return
         self.reduced = reduce(self.problem, self.best.value)
-        self.completion: Completion | Ahead = completion(
-            self.reduced.problem, self.order
-        )
+        self.completion = completion(self.reduced.problem, self.order)
         for level in self._levels():
             self._round(level)
             if self.done or self.exhausted:
@@ -178,27 +170,9 @@ class _Run:
         else:
             up = thinned_classes(left, level.thinning, Rounding.UP)
             down = thinned_classes(left, level.thinning, Rounding.DOWN)
-        if self.rounds >= LOOK_AHEAD_FROM and self.order == IDENTITY:
-            self._look_ahead(level)
         self._search(up, BestOfEach(level.beam), traced=True)
         if not self.done:
             self._search(down, LowestBounds(level.most), traced=down.exact)
-
-    def _look_ahead(self, level: Level) -> None:
-        """Let later passes see what whole layers take, where that is more."""
-        alike = reduce(self.problem, NEVER).problem
-        if level.thinning is None:
-            classes = exact_classes(alike)
-        else:
-            classes = thinned_classes(alike, level.thinning, Rounding.DOWN)
-        blocks = Blocks(alike, classes, self.stopwatch, self._budget())
-        blocks.measure()
-        self.labels += blocks.labels
-        known = self.completion
-        whole = known.whole if isinstance(known, Ahead) else known
-        ahead = blocks.ahead(whole)
-        if not isinstance(known, Ahead) or ahead.after[0] > known.after[0]:
-            self.completion = ahead
 
     def _pass(self, *given: Any, traced: bool) -> Search[Any]:
         if self.order == IDENTITY:

@@ -17,20 +17,10 @@ BYTES_OF_TRACE = 10
 
 
 class IdentitySearch(Search[Labels]):
-    """Labels of two numbers (`stage`).
+    """Labels of two numbers (`stage`). Parameters are those of `Search`."""
 
-    Parameters
-    ----------
-    given, named
-        As for `Search`.
-    anything_first : bool
-        Whether preloads issued before E_0 are done and cost nothing: the problem is a
-        piece of a longer one (`blocks`).
-    """
-
-    def __init__(self, *given: Any, anything_first: bool = False, **named: Any) -> None:
+    def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.anything_first = anything_first
         # By stage and label after it: parent, k, and class of its own preload.
         self.trace: list[tuple[npt.NDArray[Any], ...]] = []
 
@@ -42,12 +32,11 @@ class IdentitySearch(Search[Labels]):
         """Issue one preload after the other, then run E_i."""
         stage = Stage(self.problem, self.classes, self.tables, i)
         labels.parent = np.arange(len(labels))
-        frontier = self.keep(i, self._issued(i, stage.need_own(labels)))
+        frontier = self.keep(i, stage.need_own(labels))
         ready = []
         while len(frontier):
             ready.append(frontier)
             frontier, masked_out = stage.issue_next(frontier)
-            frontier = self._issued(i, frontier)
             if len(masked_out):
                 self.lose(int(self.least(i, masked_out).min()))
             self.made += len(frontier)
@@ -71,13 +60,6 @@ class IdentitySearch(Search[Labels]):
                 )
             )
         return done
-
-    def _issued(self, i: int, labels: Labels) -> Labels:
-        """Take off what preloads cost that were issued and done before the start."""
-        if self.anything_first and i == 0:
-            labels.hbm_free = labels.ready.copy()
-            labels.batch = np.zeros_like(labels.batch)
-        return labels
 
     def least(self, i: int, labels: Labels) -> IntArray:
         """Return EE + the bound on what is left."""

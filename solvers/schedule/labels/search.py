@@ -12,18 +12,10 @@ from elkhound.model.schedule import ScheduleProblem
 from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.schedule.labels.classes import Classes
 from elkhound.solvers.schedule.labels.columns import Columns, IntArray
+from elkhound.solvers.schedule.labels.completion import Completion
 from elkhound.solvers.schedule.labels.tables import tables
 
 BYTES_OF_LABEL = 1500  # with the copies that a stage makes of it
-
-
-class Rest(Protocol):
-    """Bounds on what a label still needs, as `Completion` gives them."""
-
-    def rest(
-        self, i: int, issued: IntArray, lag: IntArray, surplus: IntArray
-    ) -> IntArray:
-        """Return the least time from EE_{i−1} to the end."""
 
 
 class Trim(Protocol):
@@ -141,7 +133,7 @@ class Search(ABC, Generic[L]):
         self,
         problem: ScheduleProblem,
         classes: Classes,
-        completion: Rest,
+        completion: Completion,
         below: int,
         trim: Trim,
         stopwatch: Stopwatch,

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from elkhound.model.result import OrderClass
-from elkhound.solvers.schedule.labels.completion import Completion
 from elkhound.solvers.schedule.labels.search import Choice, Search
 from elkhound.solvers.schedule.labels.window_stage import WindowLabels, WindowStage
 from elkhound.solvers.schedule.minima import minima_of
@@ -29,8 +28,6 @@ class WindowSearch(Search[WindowLabels]):
     given, named
         As for `Search`.
     """
-
-    completion: Completion
 
     def __init__(self, order: OrderClass, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
