@@ -50,7 +50,7 @@ class Set(AnytimeSearch):
         if new <= old:
             return True
         temperature = self.temperature(done)
-        if math.isinf(new) or temperature == 0:
+        if math.isinf(new) or temperature == 0 or old == 0:
             return False
         return random.random() < math.exp(-(new - old) / old / temperature)
 

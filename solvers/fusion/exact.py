@@ -179,6 +179,9 @@ class _Search:
             self.proved = True
         if fastest.plan is None or fastest.bound is None or self.best is None:
             return
+        if self.best.edp == 0:
+            self.bound, self.proved = 0.0, True
+            return
         most = math.inf
         while True:
             cheapest = self._minimum("energy", most, "latency")
@@ -216,6 +219,9 @@ class _Search:
             if fastest.plan is None or not fastest.is_proved("latency"):
                 return
             self.points.append(fastest.plan)
+            if fastest.plan.latency == 0:
+                self.proved = True  # nothing is faster
+                return
             most = fastest.plan.latency * (1 - STEP)
 
     def _minimum(

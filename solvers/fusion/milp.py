@@ -202,7 +202,7 @@ class _Model:
     def keep_under(self, ceiling: Ceiling) -> None:
         """Require Σ cost_o x_o ≤ ceiling, both in units of the ceiling's slack."""
         slack = ceiling.most - self.choice.least(ceiling.criterion)
-        unit = max(slack, abs(ceiling.most) * _ROUNDING)
+        unit = max(slack, abs(ceiling.most) * _ROUNDING) or 1.0  # all cost nothing
         terms = self._costs(ceiling.criterion, unit)
         self.milp.at_most(terms, slack / unit + _ROUNDING)
 

@@ -1,9 +1,10 @@
-"""Time limits and Ctrl-C of fusion methods, generation included."""
+"""Time limits, Ctrl-C and costs of nothing, for all fusion methods."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fakes.said import Said
 from elkhound.experiments.fusion_methods import FUSION
 from elkhound.experiments.methods import Entry, Role, variant
 from elkhound.model.fusion.catalogue import fusion_workload
+from elkhound.model.fusion.mapspace import Objective
 from elkhound.model.fusion.pmappings import generate
 from elkhound.model.fusion.problem import FusionPlan, FusionProblem, FusionResult
 from elkhound.model.io import load_accelerator
@@ -77,3 +79,27 @@ def test_ctrl_c_keeps_what_is_finished(
     (row,) = json.loads(said.out)["rows"]
     assert (row["method"], row["objective"]) == ("pareto-join", 26_208)  # golden
     assert Path("run/plans/pareto-join.txt").exists()
+
+
+@pytest.mark.parametrize("objective", list(Objective))
+@pytest.mark.parametrize("name", ["pareto-join", "milp", "set"])
+def test_accelerators_on_which_nothing_costs_anything_are_mapped(
+    name: str, objective: Objective
+) -> None:
+    # No energies and no rates: MILP scaled costs by a ceiling of 0, and annealing took
+    # the increase relative to an energy of 0; fronts were looked for below no latency.
+    parts = load_accelerator("simple")
+    free = replace(
+        parts,
+        memories=tuple(
+            replace(m, read_energy=0, write_energy=0, bits_per_cycle=None)
+            for m in parts.memories
+        ),
+        compute=tuple(replace(c, energy=0, ops_per_cycle=None) for c in parts.compute),
+    )
+    problem = FusionProblem(fusion_workload("matvecs"), free, objective)
+    limits: Limits[FusionPlan] = Limits(workers=1, deterministic_work=50)
+    result = variant(name, FUSION).build().solve(problem, limits)
+    assert result.plan is not None
+    assert (result.status is Status.OPTIMAL) == (name != "set")
+    assert (result.plan.energy, result.plan.latency) == (0, 0)

@@ -432,9 +432,9 @@ class Combination:
                 values = rows.counts[column]
                 criteria.append(-values if self.saves[column] else values)
         criteria += [*rows.nodes, *rows.use[~tight].astype(float)]
-        varying = [values for values in criteria if len(values) and np.ptp(values) > 0]
-        values = np.array(varying).reshape(len(varying), len(rows)).T
-        return pareto(packed(keys, len(rows)), values)
+        values = np.array(criteria).reshape(len(criteria), len(rows))
+        varying = (values != values[:, :1]).any(axis=1)
+        return pareto(packed(keys, len(rows)), values[varying].T)
 
     def _proper(self, tiles: Sequence[GroupTiles], rows: Partial) -> Mask:
         """Drop rows in which a node would sink further than the template says."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -59,11 +61,9 @@ def _staircase(starts: Ints, values: Floats) -> npt.NDArray[np.bool_]:
 
 def _fronts(starts: Ints, values: Floats) -> npt.NDArray[np.bool_]:
     """Compare rows inside their segments; of sorted rows only earlier ones beat."""
-    ranks = np.empty(values.shape, np.int32)
-    for d in range(values.shape[1]):
-        ranks[:, d] = np.unique(values[:, d], return_inverse=True)[1]
     sizes = np.diff(np.r_[starts, len(values)])
     kept = np.ones(len(values), bool)
+    ranks: npt.NDArray[Any] = values if sizes.max() <= _SMALL else _ranks(values)
     for size in np.unique(sizes):
         if size == 1:
             continue
@@ -79,7 +79,15 @@ def _fronts(starts: Ints, values: Floats) -> npt.NDArray[np.bool_]:
     return kept
 
 
-def _beaten(block: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+def _ranks(values: Floats) -> npt.NDArray[np.int32]:
+    """Return small integers in the order of each column, which compare faster."""
+    ranks = np.empty(values.shape, np.int32)
+    for d in range(values.shape[1]):
+        ranks[:, d] = np.unique(values[:, d], return_inverse=True)[1]
+    return ranks
+
+
+def _beaten(block: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return for segments × rows × criteria which rows an earlier row beats."""
     size = block.shape[1]
     better = np.ones((block.shape[0], size, size), bool)
