@@ -65,9 +65,9 @@ def _held(line: Line) -> tuple[list[str], list[str]]:
     for tensor, bits in largest.items():
         size = workload.elements(tensor) * dict(workload.bits)[tensor]
         if bits >= size:
-            whole.append(f"{tensor} ({size / _MIB:.3g} MiB)")
+            whole.append(f"{tensor} ({size / _MIB:,.6g} MiB)")
         else:
-            tiled.append(f"{tensor} ({bits / _MIB:.3g} of {size / _MIB:.3g} MiB)")
+            tiled.append(f"{tensor} ({bits / _MIB:,.6g} of {size / _MIB:,.6g} MiB)")
     return whole, tiled
 
 
