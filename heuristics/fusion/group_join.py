@@ -3,9 +3,8 @@
 Plans of two members are compatible where they have the same row: the same cores then
 hold the same tiles of what one hands to the other, chunk by chunk. Members are joined
 one at a time. On the way a plan or a combination is left out where another of its row
-dominates it, and where it cannot beat an *incumbent*: a complete combination of a few
-plans of a row. What the members to come take at least, row by row, is the remainder
-bound.
+dominates it, and where it cannot beat an *incumbent*, a complete combination of a few
+plans of a row: what the other members take at least, row by row, is added first.
 """
 
 from __future__ import annotations
@@ -64,11 +63,21 @@ class ParetoJoin:
     def combine(self, members: Sequence[MemberPlans], capacity_bytes: int) -> Integers:
         """Return the combinations on the front; see `Join`."""
         listed = [_listed(member) for member in members]
-        bounds = _remainders(listed)
+        least = [_least(member) for member in listed]
         incumbents = _incumbents(listed, capacity_bytes)
-        chain = _able(listed[0], bounds[0], incumbents, capacity_bytes)
-        for member, bound in zip(listed[1:], bounds[1:], strict=True):
+        able = [
+            _able(
+                member,
+                _bound((*least[:place], *least[place + 1 :])),
+                incumbents,
+                capacity_bytes,
+            )
+            for place, member in enumerate(listed)
+        ]
+        chain = able[0]
+        for place, member in enumerate(able[1:], start=1):
             chain = _joined(chain, member)
+            bound = _bound((np.zeros_like(least[0]), *least[place + 1 :]))
             chain = _able(chain, bound, incumbents, capacity_bytes)
             chain = chain.take(_sieved(chain.row, chain.criteria))
         return chain.plans[pareto_rows(objectives_of(chain.criteria))]
@@ -103,18 +112,21 @@ def _together(mine: Integers, theirs: Integers) -> Integers:
     return both
 
 
-def _remainders(members: list[Combinations]) -> list[Integers]:
-    """Return, by member and row, the least criteria of all members behind it.
+def _least(member: Combinations) -> Integers:
+    """Return, by row, the least of each criterion among a member's plans.
 
-    Every row has a plan of every member (without rotation there is one).
+    Every row has a plan of every member: without rotation there is one.
     """
-    least = np.zeros((int(members[0].row[-1]) + 1, 4), dtype=np.int64)
-    bounds = [least]
-    for member in reversed(members[1:]):
-        starts = np.flatnonzero(np.diff(member.row, prepend=-1))
-        own = np.minimum.reduceat(member.criteria, starts, axis=0)
-        bounds.append(_together(bounds[-1], own))
-    return bounds[::-1]
+    starts = np.flatnonzero(np.diff(member.row, prepend=-1))
+    return np.minimum.reduceat(member.criteria, starts, axis=0)
+
+
+def _bound(least: Sequence[Integers]) -> Integers:
+    """Return, by row, what members take together at least."""
+    total = least[0]
+    for other in least[1:]:
+        total = _together(total, other)
+    return total
 
 
 def _incumbents(members: list[Combinations], capacity_bytes: int) -> Integers:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 VARIABLE = "ELKHOUND_CACHE"
 SEAL_BYTES = 32
-_SOURCES = ("*.py", "options/*.py", "tile_cost/*.py")
+_SOURCES = ("*.py", "options/*.py", "options/fused/*.py", "tile_cost/*.py")
 
 Arrays = Mapping[str, NDArray[Any]]
 

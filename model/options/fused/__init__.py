@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from elkhound.model.options.fused.group import Group, possible_groups
-from elkhound.model.options.fused.options import Join, fused_options
+from elkhound.model.options.fused.options import fused_options
 from elkhound.model.options.fused.partition import Fused, fuse
 from elkhound.model.options.fused.plans import MemberPlans
 from elkhound.model.options.fused.problem import FusedProblem, fused_problem
+from elkhound.model.options.fused.table import Join
 
 __all__ = [
     "Fused",

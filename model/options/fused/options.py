@@ -1,90 +1,58 @@
-"""Options of a fused operator: plans joined, then their preload states."""
+"""Options of a fused operator, under the names of its members."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Protocol
-
-import numpy as np
 
 from elkhound.model.chip import Chip, Hbm
 from elkhound.model.errors import BadInputError
 from elkhound.model.graph import Graph
-from elkhound.model.options.front import first_of_equal
 from elkhound.model.options.fused.group import Group
 from elkhound.model.options.fused.payload import fused_payload
-from elkhound.model.options.fused.plans import MemberPlans, member_plans
-from elkhound.model.options.fused.rows import Rows, rows_of
 from elkhound.model.options.fused.shape import (
     GroupNames,
     GroupShape,
     canonical_group,
 )
-from elkhound.model.options.preload_state import PreloadStates, preload_states
-from elkhound.model.options.search import useful_ties
+from elkhound.model.options.fused.table import Join, Table, group_table, least_cycles
 from elkhound.model.options.spill_cost import spill_cycles
 from elkhound.model.schedule import ScheduleOption
 from elkhound.model.tile_cost import Device, TileCost
-from elkhound.model.tile_cost.tile import Integers
-
-TABLES_KEPT = 1024
-
-
-class Join(Protocol):
-    """Puts members' plans together; hashable, as answers are kept under it."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        ...
-
-    def keep(self, plans: MemberPlans) -> Integers:
-        """Return which plans of a member can matter, of all plans of some rows."""
-        ...
-
-    def combine(self, members: Sequence[MemberPlans], capacity_bytes: int) -> Integers:
-        """Return the combinations on the front, a column of plan indices per member.
-
-        Over (Σ held + max peak, Σ compute + Σ exchange, Σ exchange), of all
-        combinations of one plan per member in the same row whose first objective is
-        at most `capacity_bytes`. Of combinations equal in all three one is enough.
-        """
-        ...
-
-    def __hash__(self) -> int:
-        """Tell joins apart."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A group's fronts, free of names and of HBM.
+class GroupFronts:
+    """A group's fronts, and how its members call what they are about.
 
     Parameters
     ----------
-    rows : Rows
-        Tiles, one row per execute plan.
-    members : tuple of MemberPlans
-        By member, one plan per execute plan.
-    states : tuple of PreloadStates
-        By execute plan.
+    table : Table
+        Execute plans and preload states.
+    shape : GroupShape
+        What the table is about.
+    names : GroupNames
+        The way back.
+    spill_cycles : int
+        What transfers between chip and HBM add to every option.
     """
 
-    rows: Rows
-    members: tuple[MemberPlans, ...]
-    states: tuple[PreloadStates, ...]
+    table: Table
+    shape: GroupShape
+    names: GroupNames
+    spill_cycles: int
+
+    def best_cycles(self, room: int) -> int | None:
+        """Return the least execute cycles in `room` bytes; None if nothing fits."""
+        best = self.table.best_cycles(room)
+        return None if best is None else best + self.spill_cycles
 
     @property
-    def execute_bytes(self) -> Integers:
-        """By execute plan: what waits or stays, and the most that lies beside it."""
-        held = sum(member.held_bytes for member in self.members)
-        peak = np.maximum.reduce([member.peak_bytes for member in self.members])
-        return np.asarray(held + peak, dtype=np.int64)
+    def least_bytes(self) -> int:
+        """SRAM of the smallest option; there has to be one."""
+        return int(self.table.execute_bytes.min())
 
 
-def fused_options(
+def group_fronts(
     graph: Graph,
     group: Group,
     chip: Chip,
@@ -93,10 +61,9 @@ def fused_options(
     use: float = 0.9,
     padding: float = 1.1,
     tile_cost: TileCost | None = None,
-) -> tuple[ScheduleOption, ...]:
-    """Return the options of a group that runs as one operator; empty if it has none.
-
-    Only options that fit the usable SRAM are there. Ordered as those of an operator.
+    worth_cycles: int | None = None,
+) -> GroupFronts | None:
+    """Return the fronts of a group that runs as one operator; None if it cannot.
 
     Parameters
     ----------
@@ -104,6 +71,9 @@ def fused_options(
         How plans of members are put together.
     use, padding, tile_cost
         As for `operator_options`.
+    worth_cycles : int or None
+        A group is not looked at further where it cannot be faster than this: then
+        None is returned too. None: look at all.
 
     Raises
     ------
@@ -119,68 +89,44 @@ def fused_options(
         )
     found = canonical_group(graph, group)
     if found is None or not found[0].free:
-        return ()
+        return None
     shape, names = found
     cost = Device.of(chip.core) if tile_cost is None else tile_cost
     bare = replace(chip, name="", hbm=Hbm(1, 0, 1))
-    table = _table(shape, bare, cost, join, round(use * 1000), round(padding * 1000))
+    question = (shape, bare, cost, join, round(use * 1000), round(padding * 1000))
     spilled = sum(spill_cycles(graph, member, chip) for member in group.members)
-    return _named(table, shape, names, group, chip, spilled)
+    if worth_cycles is not None:
+        least = least_cycles(*question)
+        if least is None or least + spilled >= worth_cycles:
+            return None
+    table = group_table(*question)
+    return GroupFronts(table, shape, names, spilled)
 
 
-@lru_cache(maxsize=TABLES_KEPT)
-def _table(
-    shape: GroupShape,
-    chip: Chip,
-    cost: TileCost,
-    join: Join,
-    use_permille: int,
-    padding_permille: int,
-) -> Table:
-    rows = rows_of(shape, chip.cores, use_permille, padding_permille)
-    plans = []
-    for member in range(len(shape.members)):
-        plans.append(member_plans(shape, member, chip, cost, rows, join.keep))
-    chosen = join.combine(plans, chip.core.usable_bytes)
-    members = tuple(p.take(chosen[:, k]) for k, p in enumerate(plans))
-    table = Table(rows.take(members[0].row), members, ())
-    return _with_states(table, chip)
-
-
-def _with_states(table: Table, chip: Chip) -> Table:
-    """Return the table in order, with the preload states of every plan.
-
-    Of plans equal in all objectives those stay that own a point of their common front
-    of preload states.
-    """
-    compute = sum(member.compute_cycles for member in table.members)
-    exchange = np.asarray(sum(member.exchange_cycles for member in table.members))
-    objectives = np.column_stack([table.execute_bytes, compute + exchange, exchange])
-    streamed = np.column_stack([member.streamed for member in table.members])
-    used = table.rows.cores_used
-    order = first_of_equal(np.column_stack([objectives, used, streamed]))
-    states = [
-        preload_states(chip, tuple(row[::2]), tuple(row[1::2]), int(used[plan]))
-        for plan, row in zip(order, streamed[order].tolist(), strict=True)
-    ]
-    kept = useful_ties(objectives[order], states) if len(order) else order
-    order = order[kept]
-    return Table(
-        table.rows.take(order),
-        tuple(member.take(order) for member in table.members),
-        tuple(states[k] for k in kept),
-    )
-
-
-def _named(
-    table: Table,
-    shape: GroupShape,
-    names: GroupNames,
+def fused_options(
+    graph: Graph,
     group: Group,
     chip: Chip,
-    spilled: int,
+    join: Join,
+    *,
+    use: float = 0.9,
+    padding: float = 1.1,
+    tile_cost: TileCost | None = None,
 ) -> tuple[ScheduleOption, ...]:
+    """Return the options of a group that runs as one operator; empty if it has none.
+
+    Only options that fit the usable SRAM are there. Ordered as those of an operator;
+    parameters and refusals are those of `group_fronts`.
+    """
+    fronts = group_fronts(
+        graph, group, chip, join, use=use, padding=padding, tile_cost=tile_cost
+    )
+    return () if fronts is None else _named(fronts, group, chip)
+
+
+def _named(fronts: GroupFronts, group: Group, chip: Chip) -> tuple[ScheduleOption, ...]:
     """Return the table's options under the operators' names and the chip's HBM."""
+    table, shape = fronts.table, fronts.shape
     hbm = chip.hbm_cycles(sum(member.hbm_bytes for member in shape.members))
     options = []
     for plan, (states, size) in enumerate(
@@ -190,7 +136,7 @@ def _named(
         exchange = sum(int(m.exchange_cycles[plan]) for m in table.members)
         for state in range(len(states.shares)):
             preload_bytes = int(states.preload_bytes[state])
-            distribute = int(states.distribute_cycles[state]) + spilled
+            distribute = int(states.distribute_cycles[state]) + fronts.spill_cycles
             inbound = chip.inbound_cycles(preload_bytes)
             options.append(
                 ScheduleOption(
@@ -206,7 +152,7 @@ def _named(
                     exchange_cycles=exchange,
                     payload=fused_payload(
                         shape,
-                        names,
+                        fronts.names,
                         group,
                         table.rows,
                         table.members,

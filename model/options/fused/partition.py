@@ -9,7 +9,8 @@ from elkhound.model.chip import Chip
 from elkhound.model.graph import Graph
 from elkhound.model.lifetimes import held_tensors
 from elkhound.model.options.fused.group import Group, possible_groups
-from elkhound.model.options.fused.options import Join, fused_options
+from elkhound.model.options.fused.options import group_fronts
+from elkhound.model.options.fused.table import Join
 from elkhound.model.options.search import operator_options
 from elkhound.model.placement import Buffer
 from elkhound.model.schedule import ScheduleOption
@@ -26,8 +27,8 @@ class Fused:
         The operator's, or the group's.
     first, last : int
         The operators it runs, by index.
-    options : tuple of ScheduleOption
-        Ways to run them; a group's fit the chip.
+    least_bytes : int
+        SRAM of its smallest option.
     best_cycles : int or None
         Its fastest option that fits; None if none does.
     members_cycles : int or None
@@ -39,7 +40,7 @@ class Fused:
     name: str
     first: int
     last: int
-    options: tuple[ScheduleOption, ...]
+    least_bytes: int
     best_cycles: int | None
     members_cycles: int | None
     group: Group | None = None
@@ -77,19 +78,36 @@ def fuse(
     singles = []
     for step, operator in enumerate(graph.operators):
         options = operator_options(graph, operator, chip, **search)  # type: ignore[arg-type]
-        beside = _beside(held, step, step)
-        best = _best(options, room - beside)
-        singles.append(Fused(operator.name, step, step, options, best, best))
+        best = _best(options, room - _beside(held, step, step))
+        least = min(option.own_bytes for option in options)
+        singles.append(Fused(operator.name, step, step, least, best, best))
     ending: list[list[Fused]] = [[single] for single in singles]
     for group in possible_groups(graph):
         last = group.first + len(group.members) - 1
-        options = fused_options(graph, group, chip, join, **search)  # type: ignore[arg-type]
-        best = _best(options, room - _beside(held, group.first, last))
         alone = [single.best_cycles for single in singles[group.first : last + 1]]
+        whole = None if None in alone else sum(c for c in alone if c is not None)
+        fronts = group_fronts(
+            graph,
+            group,
+            chip,
+            join,
+            worth_cycles=whole,
+            **search,  # type: ignore[arg-type]
+        )
+        if fronts is None:
+            continue
+        best = fronts.best_cycles(room - _beside(held, group.first, last))
         if best is not None:
-            whole = None if None in alone else sum(c for c in alone if c is not None)
             ending[last].append(
-                Fused(group.name, group.first, last, options, best, whole, group)
+                Fused(
+                    group.name,
+                    group.first,
+                    last,
+                    fronts.least_bytes,
+                    best,
+                    whole,
+                    group,
+                )
             )
     return _cheapest(ending)
 

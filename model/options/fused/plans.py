@@ -41,7 +41,8 @@ class MemberPlans:
     held_bytes : array
         What it needs from the group's start to its end.
     peak_bytes : array
-        What lies in SRAM besides while it runs.
+        What lies in SRAM besides while it runs; of `member_plans` without what
+        earlier members made, `live_bytes`, which is the same for all plans of a row.
     compute_cycles, exchange_cycles : array
         All chunks together; synchronisations in the second.
     streamed : array
@@ -150,7 +151,7 @@ def _priced(
     chunks, loop = rows.chunks[plans.split], rows.loop[plans.split]
     once = np.zeros_like(chunks)  # bytes fetched before the first chunk
     each = work.exchange_bytes  # bytes exchanged in every chunk
-    held, peak = once, work.output_bytes + _live(shape, member, rows)[plans.split]
+    held, peak = once, work.output_bytes
     fetches_again = np.zeros_like(chunks, dtype=np.bool_)
     waiting = []
     for place, access in enumerate(own.einsum.inputs):
@@ -171,7 +172,7 @@ def _priced(
         each = each + np.where(stays, 0, piece)
         fetches_again |= indexed
     if member == len(shape.members) - 1:
-        held = held + (chunks - 1) * _stored(shape, member, rows)[plans.split]
+        held = held + (chunks - 1) * stored_bytes(shape, member, rows)[plans.split]
     size_bytes = once + chunks * each
     syncs = chunks * work.syncs + SYNCS_PER_TRANSFER * (chunks - 1) * fetches_again
     used = rows.cores_used[plans.split]
@@ -189,20 +190,20 @@ def _priced(
     )
 
 
-def _live(shape: GroupShape, member: int, rows: Rows) -> Integers:
-    """Return the bytes of all intermediates that lie there while a member runs.
+def live_bytes(shape: GroupShape, member: int, rows: Rows) -> Integers:
+    """Return, by row, the bytes of all intermediates there while a member runs.
 
     Its own output is not among them; what it reads is, each once.
     """
     total = np.zeros_like(rows.loop)
     for writer in range(member):
         if shape.last_reader(writer) >= member:
-            total = total + _stored(shape, writer, rows)
+            total = total + stored_bytes(shape, writer, rows)
     return total
 
 
-def _stored(shape: GroupShape, member: int, rows: Rows) -> Integers:
-    """Return the bytes of a member's output tile of one chunk, at stored width."""
+def stored_bytes(shape: GroupShape, member: int, rows: Rows) -> Integers:
+    """Return, by row, a member's output tile of one chunk, at stored width."""
     own = shape.members[member]
     tile = {name: rows.extents[name] for name in own.names}
     return ceil_divide(touched(own.einsum.output, tile) * own.output_bits, 8)

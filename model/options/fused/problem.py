@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from elkhound.model.chip import Chip
 from elkhound.model.graph import Graph
-from elkhound.model.options.fused.options import Join, fused_options
+from elkhound.model.options.fused.options import fused_options
 from elkhound.model.options.fused.partition import Fused, fuse, held_beside
+from elkhound.model.options.fused.table import Join
 from elkhound.model.options.problem import Step, problem_of
 from elkhound.model.options.search import operator_options
 from elkhound.model.options.spill import Spilled, spill_beside
@@ -72,7 +73,7 @@ def fused_problem(
     held = held_beside(graph, chip.cores, steps)
     moved: tuple[Spilled, ...] = ()
     if spills:
-        needed = [min(o.own_bytes for o in step.options) for step in steps]
+        needed = [step.least_bytes for step in steps]
         graph, moved = spill_beside(graph, chip, needed, held)
         held = held_beside(graph, chip.cores, steps)
     resident = [
@@ -84,7 +85,7 @@ def fused_problem(
         [
             Step(
                 step.name,
-                _options(graph, chip, join, tile_cost, step) if moved else step.options,
+                _options(graph, chip, join, tile_cost, step),
                 beside,
                 graph.operators[step.first].layer,
             )
@@ -100,7 +101,7 @@ def fused_problem(
 def _options(
     graph: Graph, chip: Chip, join: Join, tile_cost: TileCost | None, step: Fused
 ) -> tuple[ScheduleOption, ...]:
-    """Return a step's options once more, now that tensors have moved out."""
+    """Return a step's options, transfers of what moved out included."""
     if step.group is not None:
         return fused_options(graph, step.group, chip, join, tile_cost=tile_cost)
     operator = graph.operators[step.first]

@@ -24,7 +24,7 @@ from elkhound.model.options.fused import (
     possible_groups,
 )
 from elkhound.model.options.fused.partition import held_beside
-from elkhound.model.options.fused.plans import member_plans
+from elkhound.model.options.fused.plans import live_bytes, member_plans
 from elkhound.model.options.fused.rows import NO_LOOP, Rows, rows_of
 from elkhound.model.options.fused.shape import GroupShape, canonical_group
 from elkhound.model.referee import judge
@@ -83,10 +83,12 @@ def unrotated(shape: GroupShape, member: int, rows: Rows) -> dict[str, int]:
     """The member's plan without rotation."""
     plans = member_plans(shape, member, CHIP, Device.of(CHIP.core), rows)
     (still,) = np.flatnonzero((plans.factors == 1).all(axis=1))
-    return {
+    found = {
         name: int(getattr(plans, name)[still])
         for name in ("held_bytes", "peak_bytes", "compute_cycles", "exchange_cycles")
     }
+    found["peak_bytes"] += int(live_bytes(shape, member, rows)[0])
+    return found
 
 
 def test_a_fused_reader_finds_its_input_where_it_was_made() -> None:
