@@ -87,4 +87,5 @@ def _write(axes: Axes, values: Mapping[int, float]) -> None:
             xytext=(0, 5),
             textcoords="offset points",
             ha="center",
+            fontsize=6,
         )

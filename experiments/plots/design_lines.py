@@ -63,9 +63,9 @@ def design_lines_figure(
                     _draw(axes, course)
                 axes.set_title(", ".join(filter(None, (column, row))), fontsize=7.5)
                 axes.grid()
-                axes.margins(y=0.08)
         for axes in every.flat:
-            axes.set_ylim(bottom=0)
+            highest = axes.dataLim.y1  # minus infinity where nothing is drawn
+            axes.set_ylim(0, 1.08 * highest if highest > 0 else None)
         figure.supxlabel(x_label, fontsize=8)
         figure.supylabel(y_label, fontsize=8)
         handles = _handles(panels, kinds)

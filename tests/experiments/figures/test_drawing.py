@@ -79,3 +79,13 @@ def test_no_value_of_figure_19_is_moved() -> None:
         if x[column] is not None
     }
     assert {y for y in drawn if y == y} == known
+
+
+@pytest.mark.parametrize("name", ["elk-19", "elk-21", "elk-22", "elk-23"])
+def test_no_point_lies_on_the_edge_of_its_panel(name: str) -> None:
+    drawing = registry.figure(name).draw(SAMPLES[name])
+    for axes in drawing.axes:
+        if axes.lines:
+            low, high = axes.get_ylim()
+            assert low == 0
+            assert axes.dataLim.y1 <= 0.95 * high
