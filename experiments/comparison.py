@@ -532,9 +532,10 @@ def _reason(outcome: Outcome) -> str:
     result = outcome.result
     if outcome.note:
         return outcome.note
-    if result is None or result.status is not Status.UNKNOWN:
+    if result is None or result.status not in (Status.UNKNOWN, Status.INFEASIBLE):
         return ""
     said: Mapping[str, Any] = result.statistics
     if "reason" in said:
         return str(said["reason"])
-    return "" if result.bound is not None else "no plan found"
+    is_said = result.bound is not None or result.status is Status.INFEASIBLE
+    return "" if is_said else "no plan found"

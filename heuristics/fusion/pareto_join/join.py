@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ from elkhound.model.fusion.compatibility import (
 from elkhound.model.fusion.front import ROUNDING, front
 from elkhound.model.fusion.pmappings import Pick, Pmappings, PmappingTable, used_later
 from elkhound.model.fusion.pmappings.pareto import pareto
+from elkhound.model.stopwatch import Stopwatch
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -79,6 +80,7 @@ def join(
     pmappings: Pmappings,
     criteria: tuple[str, ...],
     most: Mapping[str, float] | None = None,
+    clock: Stopwatch | None = None,
 ) -> tuple[Joined, ...]:
     """Return the best mappings in these criteria, by rising latency.
 
@@ -89,10 +91,46 @@ def join(
     most : mapping of str to float, optional
         Leave out mappings that exceed this in a criterion: rows are dropped as soon as
         they do with the least that the einsums still to come cost.
+    clock : Stopwatch, optional
+        No limit if left out.
+
+    Raises
+    ------
+    OutOfTime
+        The limit was reached.
     """
-    accelerator = pmappings.accelerator
+    *history, last = _steps(pmappings, criteria, most or {}, clock)
+    found = [
+        _traced(history, rows, row) for rows in last for row in range(len(rows.energy))
+    ]
+    return _front(found, criteria)
+
+
+def least_peaks(pmappings: Pmappings, clock: Stopwatch | None = None) -> dict[str, int]:
+    """Return, by memory, the least bits that any joined mapping fills at its peak.
+
+    Nothing if no partial mappings fit together. The rows of a table may be pruned:
+    what prunes a row fills no more.
+    """
+    *_, last = _steps(pmappings, ("energy",), {}, clock)
+    if not last:
+        return {}
+    peaks = np.concatenate([rows.reserved.peak[:, :, 0] for rows in last])
+    memories = pmappings.tables[0].memories
+    return dict(zip(memories, (int(bits) for bits in peaks.min(axis=0)), strict=True))
+
+
+def _steps(
+    pmappings: Pmappings,
+    criteria: tuple[str, ...],
+    most: Mapping[str, float],
+    clock: Stopwatch | None,
+) -> Iterator[list[_Rows]]:
+    """Yield the rows before the first einsum and after every one, while any fit."""
     if not all(len(table.classes) for table in pmappings.tables):
-        return ()
+        yield []
+        return
+    accelerator = pmappings.accelerator
     memories = pmappings.tables[0].memories
     capacity = np.array(
         [accelerator.memory(name).size_bits or 0 for name in memories], float
@@ -101,16 +139,13 @@ def join(
         np.zeros(1), np.zeros(1), reserved_by_none(len(memories)), np.zeros((1, 4), int)
     )
     states: dict[Interface, _Rows] = {Interface(): start}
-    history: list[list[_Rows]] = []
+    yield list(states.values())
     for index, table in enumerate(pmappings.tables):
-        history.append(list(states.values()))
-        bound = _Bound.after(pmappings, index, most or {})
+        if clock is not None:
+            clock.check()
+        bound = _Bound.after(pmappings, index, most)
         states = _joined(pmappings, table, index, states, capacity, criteria, bound)
-    last = list(states.values())
-    found = [
-        _traced(history, rows, row) for rows in last for row in range(len(rows.energy))
-    ]
-    return _front(found, criteria)
+        yield list(states.values())
 
 
 def _joined(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from elkhound.heuristics.fusion.pareto_join.join import Joined, join
+from elkhound.heuristics.fusion.pareto_join.shortage import shortage
 from elkhound.model.fusion.front import ROUNDING
 from elkhound.model.fusion.mapspace import Objective
 from elkhound.model.fusion.pmappings import Generator, Pmappings, rebuild
@@ -57,7 +59,11 @@ class ParetoJoin:
                 found = search.widened(found)
         except OutOfTime:
             pass
-        return _result(self.name, problem, limits, clock, found, least)
+        reason = ""
+        if found is not None and found.proved and not found.joined:
+            with suppress(OutOfTime):
+                reason = shortage(problem, clock)
+        return _result(self.name, problem, limits, clock, found, least, reason)
 
 
 class _Search:
@@ -97,7 +103,7 @@ class _Search:
         pmappings = self.generator.pmappings(slack)
         self.clock.check()
         most = {name: self.least[name] + slack[name] for name in slack}
-        joined = join(pmappings, self.criteria, most)
+        joined = join(pmappings, self.criteria, most, self.clock)
         if not slack:
             return _Found(pmappings, joined, proved=True)
         best = min((self._value(each) for each in joined), default=None)
@@ -154,6 +160,7 @@ def _result(
     clock: Stopwatch,
     found: _Found | None,
     least: float | None,
+    reason: str,
 ) -> FusionResult:
     plans = [_plan(found.pmappings, each) for each in found.joined] if found else []
     proved = found is not None and found.proved
@@ -175,7 +182,7 @@ def _result(
         wall_seconds=clock.wall_seconds,
         cpu_seconds=clock.cpu_seconds,
         version=own_version(),
-        statistics={} if found is None else _statistics(found),
+        statistics={} if found is None else _statistics(found, reason),
     )
 
 
@@ -183,9 +190,10 @@ def _plan(pmappings: Pmappings, joined: Joined) -> FusionPlan:
     return FusionPlan(rebuild(pmappings, joined.choice), joined.energy, joined.latency)
 
 
-def _statistics(found: _Found) -> dict[str, int | float | str]:
+def _statistics(found: _Found, reason: str) -> dict[str, int | float | str]:
     tables = found.pmappings.tables
-    return {
+    said: dict[str, int | float | str] = {"reason": reason} if reason else {}
+    return said | {
         "pmappings": sum(len(table) for table in tables),
         "classes": sum(len(table.classes) for table in tables),
         "pareto_points": len(found.joined),
