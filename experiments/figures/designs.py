@@ -126,7 +126,10 @@ def mean_ratio(found: Sequence[float]) -> str:
 def layers_of(lines: Sequence[Line]) -> str:
     """Return how many layers were measured, for a label; empty where all were."""
     counts = {line["bind.layers"] for line in lines if line.get("bind.layers")}
-    return f", {', '.join(str(n) for n in sorted(counts))} layers" if counts else ""
+    if not counts:
+        return ""
+    numbers = ", ".join(str(n) for n in sorted(counts))
+    return f", {numbers} {'layer' if counts == {1} else 'layers'}"
 
 
 def fair_ratios(lines: Sequence[Line], keys: Sequence[str]) -> str:

@@ -90,5 +90,5 @@ FIGURE = Figure(
         "draws what a compiler finds under several limits of SRAM. Tile times are "
         "formulas of the core, not measurements."
     ),
-    quick_cpu_seconds=1,
+    quick_cpu_seconds=5,
 )

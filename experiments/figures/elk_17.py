@@ -66,5 +66,5 @@ FIGURE = Figure(
         "Elk-Full can lose: it fixes execute plans before it knows what room preloads "
         "have, and pays for it in distribution (docs/elk-re-examined.md)."
     ),
-    quick_cpu_seconds=45,
+    quick_cpu_seconds=70,
 )

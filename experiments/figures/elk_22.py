@@ -106,5 +106,5 @@ FIGURE = Figure(
         "exchanges alike, so for this model, whose KV heads are shared by eight query "
         "heads, links bind before HBM does."
     ),
-    quick_cpu_seconds=66,
+    quick_cpu_seconds=60,
 )

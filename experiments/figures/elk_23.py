@@ -117,5 +117,5 @@ FIGURE = Figure(
         "whose SRAM an operator exceeds have no plan and no point. DiT-XL's steps are "
         "denoising steps on 256 tokens an image."
     ),
-    quick_cpu_seconds=125,
+    quick_cpu_seconds=182,
 )

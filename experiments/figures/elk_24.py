@@ -113,5 +113,5 @@ FIGURE = Figure(
         "and vectors scale with compute. The paper does not say which of the two it "
         "does; traffic of spilled activations makes HBM matter more here."
     ),
-    quick_cpu_seconds=None,
+    quick_cpu_seconds=120,
 )
