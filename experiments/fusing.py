@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from elkhound.experiments.methods import SCHEDULE, variants
 from elkhound.experiments.source import ModelFlags, ReadGraph, Source, spill_lines
 from elkhound.model.chip import Chip
-from elkhound.model.options.fused import Fused, FusedProblem, Join, fused_problem
-from elkhound.model.schedule import Contention
+from elkhound.model.errors import InfeasibleError
+from elkhound.model.limits import Limits
+from elkhound.model.options.fused import (
+    Fused,
+    FusedProblem,
+    Join,
+    fused_problem,
+    fused_steps,
+)
+from elkhound.model.schedule import Contention, ScheduleProblem
 from elkhound.model.tile_cost import TileCost
 
 JOINS = ("pareto-join", "exact")
+PLANNERS = ("static", "elk-dyn")
 
 
 def join_of(name: str) -> Join:
@@ -34,15 +45,22 @@ def fused_source(
     about_cost: dict[str, Any],
 ) -> Source:
     """Return the schedule problem of a graph on a chip, groups of operators fused."""
-    found = fused_problem(
-        read.graph,
-        chip,
-        join_of(flags.fuse or JOINS[0]),
-        spills=flags.spill == "auto",
-        contention=Contention(flags.contention or Contention.STRETCH),
-        max_outstanding=flags.max_outstanding,
-        tile_cost=tile_cost,
-    )
+    join, spills = join_of(flags.fuse or JOINS[0]), flags.spill == "auto"
+
+    def problem_of(steps: tuple[Fused, ...]) -> FusedProblem:
+        return fused_problem(
+            read.graph,
+            chip,
+            join,
+            steps,
+            spills=spills,
+            contention=Contention(flags.contention or Contention.STRETCH),
+            max_outstanding=flags.max_outstanding,
+            tile_cost=tile_cost,
+        )
+
+    steps = fused_steps(read.graph, chip, join, spills=spills, tile_cost=tile_cost)
+    found, parted = _parted_where_plans_gain(problem_of, steps)
     moved = replace(read, graph=found.graph, spilled=found.spilled)
     return Source(
         name,
@@ -50,32 +68,89 @@ def fused_source(
         chip,
         read.warnings,
         spilled=spill_lines(moved),
-        fused=fused_lines(found),
+        fused=(*fused_lines(found.steps), *parted),
         held=found.held,
         graph=found.graph,
         tile_cost=about_cost,
     )
 
 
-def fused_lines(found: FusedProblem) -> tuple[str, ...]:
-    """Return what was fused: one line for groups of the same members and cycles."""
-    alike: dict[tuple[str, int | None, int | None], list[Fused]] = {}
-    for step in found.steps:
+def _parted_where_plans_gain(
+    problem_of: Callable[[tuple[Fused, ...]], FusedProblem], steps: tuple[Fused, ...]
+) -> tuple[FusedProblem, list[str]]:
+    """Return the problem with those groups fused that shorten a plan, and the others.
+
+    A group waits for what all its members stream, and holds all of it. So every kind
+    of group is parted once, and stays parted unless the best plan of `PLANNERS` is
+    longer then. Groups that are needed, because a member fits in no option, stay.
+    """
+    found, said = problem_of(steps), []
+    best = _planned(found.problem)
+    for kind, groups in _kinds(steps).items():
+        if kind[-1] is None:
+            continue
+        try:
+            other = problem_of(_parted(found.steps, groups))
+        except InfeasibleError:
+            continue
+        value = _planned(other.problem)
+        if value is not None and (best is None or value <= best):
+            fused = "none" if best is None else f"{best} cycles"
+            said.append(
+                f"not fused {_named(groups)}: planned {value} cycles, {fused} if fused"
+            )
+            found, best = other, value
+    return found, said
+
+
+def _planned(problem: ScheduleProblem) -> int | None:
+    """Return the length of the best plan of the heuristics, None if there is none."""
+    lengths = []
+    for chosen in variants(PLANNERS, SCHEDULE):
+        result = chosen.build().solve(problem, Limits())
+        if result.objective is not None:
+            lengths.append(int(result.objective))
+    return min(lengths, default=None)
+
+
+def _parted(steps: tuple[Fused, ...], groups: list[Fused]) -> tuple[Fused, ...]:
+    names = {group.name for group in groups}
+    return tuple(
+        part
+        for step in steps
+        for part in (step.members if step.name in names else (step,))
+    )
+
+
+Kind = tuple[str, int | None, int | None]
+"""Members, cycles as one, cycles apart."""
+
+
+def _kinds(steps: tuple[Fused, ...]) -> dict[Kind, list[Fused]]:
+    """Return the groups, those of the same members and cycles together."""
+    alike: dict[Kind, list[Fused]] = {}
+    for step in steps:
         if step.group is not None:
             parts = (m.name.rpartition(".")[2] for m in step.group.members)
             key = ("+".join(parts), step.best_cycles, step.members_cycles)
             alike.setdefault(key, []).append(step)
+    return alike
+
+
+def fused_lines(steps: tuple[Fused, ...]) -> tuple[str, ...]:
+    """Return what was fused: one line for groups of the same members and cycles."""
     lines = [
-        f"fused {steps[0].name}{_more(len(steps) - 1)}: {best} cycles alone, "
+        f"fused {_named(groups)}: {best} cycles alone, "
         + (
             "one by one a member fits in no option"
             if apart is None
             else f"{apart} apart"
         )
-        for (_, best, apart), steps in alike.items()
+        for (_, best, apart), groups in _kinds(steps).items()
     ]
-    return tuple(lines) or ("fused nothing: no group is faster than its members",)
+    return tuple(lines) or ("fused nothing",)
 
 
-def _more(count: int) -> str:
-    return f" and {count} like it" if count else ""
+def _named(groups: list[Fused]) -> str:
+    more = f" and {len(groups) - 1} like it" if len(groups) > 1 else ""
+    return f"{groups[0].name}{more}"

@@ -6,7 +6,11 @@ from elkhound.model.options.fused.group import Group, possible_groups
 from elkhound.model.options.fused.options import fused_options
 from elkhound.model.options.fused.partition import Fused, fuse
 from elkhound.model.options.fused.plans import MemberPlans
-from elkhound.model.options.fused.problem import FusedProblem, fused_problem
+from elkhound.model.options.fused.problem import (
+    FusedProblem,
+    fused_problem,
+    fused_steps,
+)
 from elkhound.model.options.fused.table import Join
 
 __all__ = [
@@ -18,5 +22,6 @@ __all__ = [
     "fuse",
     "fused_options",
     "fused_problem",
+    "fused_steps",
     "possible_groups",
 ]

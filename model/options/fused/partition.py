@@ -35,6 +35,8 @@ class Fused:
         The same of its members one by one, added up.
     group : Group or None
         None for one operator.
+    members : tuple of Fused
+        The group's operators as steps of their own; empty for one operator.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Fused:
     best_cycles: int | None
     members_cycles: int | None
     group: Group | None = None
+    members: tuple[Fused, ...] = ()
 
 
 def fuse(
@@ -107,6 +110,7 @@ def fuse(
                     best,
                     whole,
                     group,
+                    tuple(singles[group.first : last + 1]),
                 )
             )
     return _cheapest(ending)

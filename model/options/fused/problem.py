@@ -42,22 +42,47 @@ class FusedProblem:
     spilled: tuple[Spilled, ...] = ()
 
 
+def fused_steps(
+    graph: Graph,
+    chip: Chip,
+    join: Join,
+    *,
+    spills: bool = False,
+    tile_cost: TileCost | None = None,
+) -> tuple[Fused, ...]:
+    """Return the graph's steps: operators, and the groups that are faster as one.
+
+    Parameters
+    ----------
+    spills : bool
+        Whether activations may move out to HBM. Steps are chosen beside all that is
+        held first; only where one of them then fits in no option, as if nothing were.
+    """
+    steps = fuse(graph, chip, join, tile_cost=tile_cost)
+    if spills and any(step.best_cycles is None for step in steps):
+        return fuse(graph, chip, join, spills=True, tile_cost=tile_cost)
+    return steps
+
+
 def fused_problem(
     graph: Graph,
     chip: Chip,
     join: Join,
+    steps: tuple[Fused, ...],
     *,
     spills: bool = False,
     contention: Contention = Contention.STRETCH,
     max_outstanding: int | None = None,
     tile_cost: TileCost | None = None,
 ) -> FusedProblem:
-    """Return the schedule problem of a graph with the groups fused that gain by it.
+    """Return the schedule problem of a graph's steps.
 
     Parameters
     ----------
     join : Join
         How members' plans are put together.
+    steps : tuple of Fused
+        As `fused_steps` gives them; groups may have been parted again.
     spills : bool
         Whether activations held past a step move out to HBM until every step fits.
         What stays inside a group never needs to.
@@ -69,7 +94,6 @@ def fused_problem(
     InfeasibleError
         If a step has no option that fits.
     """
-    steps = fuse(graph, chip, join, spills=spills, tile_cost=tile_cost)
     held = held_beside(graph, chip.cores, steps)
     moved: tuple[Spilled, ...] = ()
     if spills:

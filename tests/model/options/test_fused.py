@@ -21,6 +21,7 @@ from elkhound.model.options.fused import (
     fuse,
     fused_options,
     fused_problem,
+    fused_steps,
     possible_groups,
 )
 from elkhound.model.options.fused.partition import held_beside
@@ -286,8 +287,9 @@ def test_the_join_finds_what_all_combinations_have(graph: Graph, chip: Chip) -> 
 def test_every_option_is_a_plan_that_the_referee_passes(
     graph: Graph, chip: Chip
 ) -> None:
-    found = fused_problem(graph, replace(chip, core=small_chip(1).core), JOIN)
-    problem = found.problem
+    chip = replace(chip, core=small_chip(1).core)
+    steps = fused_steps(graph, chip, JOIN)
+    problem = fused_problem(graph, chip, JOIN, steps).problem
     for k, operator in enumerate(problem.operators):
         for choice in range(len(operator.options)):
             options = [0] * len(problem.operators)
