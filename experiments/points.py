@@ -150,7 +150,7 @@ def subject(
         if is_problem_file(name):
             kind = kind_of(read_source(name, flags).problem).name
     if problem is None and not is_problem_file(name) and chip is None:
-        chip = load_chip(flags.chip or DEFAULT_CHIP)
+        chip = load_chip(DEFAULT_CHIP if flags.chip is None else flags.chip)
     graph_parts = _graph_parts(name, digest, flags)
     parts = {
         "graph": graph_parts,

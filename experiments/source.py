@@ -165,7 +165,7 @@ def source_on_chip(
     from elkhound.experiments.tile_costs import tile_cost_document, tile_cost_of
     from elkhound.model.options import schedule_problem
 
-    named = flags.tile_cost or DEFAULT_TILE_COST
+    named = _named_tile_cost(flags)
     tile_cost = tile_cost_of(named, chip)
     name = model if read.report is None else Path(model).stem
     if flags.fuse not in (None, "none"):
@@ -199,9 +199,28 @@ def spill(read: ReadGraph, flags: ModelFlags, chip: Chip) -> ReadGraph:
     from elkhound.experiments.tile_costs import tile_cost_of
     from elkhound.model.options import spill_to_fit
 
-    tile_cost = tile_cost_of(flags.tile_cost or DEFAULT_TILE_COST, chip)
+    tile_cost = tile_cost_of(_named_tile_cost(flags), chip)
     graph, moved = spill_to_fit(read.graph, chip, tile_cost=tile_cost)
     return replace(read, graph=graph, spilled=moved)
+
+
+def require_fit(read: ReadGraph, flags: ModelFlags, chip: Chip) -> None:
+    """Refuse a graph of which an operator fits the chip with none of its options.
+
+    Raises
+    ------
+    InfeasibleError
+        Names the operator that needs most, its need, and what there is.
+    """
+    from elkhound.experiments.tile_costs import tile_cost_of
+    from elkhound.model.options import schedule_problem
+
+    tile_cost = tile_cost_of(_named_tile_cost(flags), chip)
+    schedule_problem(read.graph, chip, tile_cost=tile_cost)
+
+
+def _named_tile_cost(flags: ModelFlags) -> str:
+    return DEFAULT_TILE_COST if flags.tile_cost is None else flags.tile_cost
 
 
 def spill_lines(read: ReadGraph) -> tuple[str, ...]:
@@ -283,6 +302,7 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
             **_given_import_flags(flags),
         },
     )
+    from elkhound.experiments.kinds import kind_of
     from elkhound.model.io import read_problem
 
     problem: Any = read_problem(path)
@@ -292,8 +312,10 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
         if flags.max_outstanding is not None:
             problem = replace(problem, max_outstanding=flags.max_outstanding)
     else:
+        kind = kind_of(problem).name
+        article = "an" if kind[0] in "aeiou" else "a"
         _refuse(
-            "a problem of another kind than schedule",
+            f"{article} {kind} problem",
             {
                 "--contention": flags.contention is not None,
                 "--max-outstanding": flags.max_outstanding is not None,

@@ -35,6 +35,7 @@ def command(model: str, as_json: bool, **values: Any) -> None:
         DEFAULT_CHIP,
         is_problem_file,
         read_graph,
+        require_fit,
         spill,
     )
     from elkhound.model.io import load_chip
@@ -51,9 +52,13 @@ def command(model: str, as_json: bool, **values: Any) -> None:
             "has no effect without --spill auto", code="no-effect", where="--chip"
         )
     read = read_graph(model, flags)
+    chip = None
     if flags.spill == "auto":
-        read = spill(read, flags, load_chip(flags.chip or DEFAULT_CHIP))
+        chip = load_chip(DEFAULT_CHIP if flags.chip is None else flags.chip)
+        read = spill(read, flags, chip)
     if as_json:
         click.echo(json.dumps(import_document(read), indent=2))
     else:
         print_import(read)
+    if chip is not None:
+        require_fit(read, flags, chip)

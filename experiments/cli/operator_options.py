@@ -106,11 +106,11 @@ def command(
     if operator is None:
         options.refuse_given(context, ("plan", "run_dir", "no_plots"), "without --op")
     flags = options.model_flags(values)
-    chip = load_chip(flags.chip or DEFAULT_CHIP)
+    chip = load_chip(DEFAULT_CHIP if flags.chip is None else flags.chip)
     read = spill(read_graph(model, flags), flags, chip)
     for warning in read.warnings:
         click.echo(f"warning: {warning}", err=True)
-    named = flags.tile_cost or DEFAULT_TILE_COST
+    named = DEFAULT_TILE_COST if flags.tile_cost is None else flags.tile_cost
     tile_cost = tile_cost_of(named, chip)
     thresholds = Thresholds(
         values["use"],

@@ -88,9 +88,8 @@ def command(
 
     if is_measured(tile_cost) and links is not None:
         options.refuse_given(context, ("count",), "where everything is measured")
-    report = tile_report(
-        load_chip(chip or DEFAULT_CHIP), tile_cost, links, count=count, seed=seed
-    )
+    onto = load_chip(DEFAULT_CHIP if chip is None else chip)
+    report = tile_report(onto, tile_cost, links, count=count, seed=seed)
     written = [] if output is None else report.write(output)
     if as_json:
         files = [str(path) for path in written]

@@ -126,6 +126,29 @@ def edited(**changes: Any) -> str:
             id="empty chip",
         ),
         pytest.param(
+            ["options", "llama-2-13b", "--bind", "batch=1,seq=8", "--chip", ""],
+            "no chip is called ''",
+            id="empty chip of options",
+        ),
+        pytest.param(["tiles", "--chip", ""], "no chip is called ''", id="of tiles"),
+        pytest.param(
+            [
+                "import",
+                "llama-2-13b",
+                "--bind",
+                "batch=1,seq=8",
+                "--spill=auto",
+                "--chip=",
+            ],
+            "no chip is called ''",
+            id="empty chip of import",
+        ),
+        pytest.param(
+            ["compare", "llama-2-13b", "--bind", "batch=1,seq=8", "--tile-cost", ""],
+            "--tile-cost: ''",
+            id="empty tile cost",
+        ),
+        pytest.param(
             ["compare", ""], "no such file, and no built-in workload ''", id="no name"
         ),
         pytest.param(

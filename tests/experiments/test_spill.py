@@ -58,3 +58,12 @@ def test_a_chip_means_nothing_to_an_import_that_spills_nothing(
     said = say("import", MODEL, *BIND, "--chip", chip)
     assert said.status == 2
     assert said.err == "elkhound: --chip: has no effect without --spill auto\n"
+
+
+def test_import_says_what_fits_not_even_with_spill(say: Say) -> None:
+    """`down` needs 184,064 B alone, toy-8 has 64,512."""
+    said = say("import", MODEL, *BIND, "--spill", "auto", "--chip", "toy-8")
+    assert said.status == 3
+    assert "spilled in all" in said.out
+    assert "the smallest option needs 184" in said.err
+    assert "64512 (63 KiB) are usable" in said.err
