@@ -18,7 +18,7 @@ from elkhound.model.options.fused import (
     fused_problem,
     fused_steps,
 )
-from elkhound.model.schedule import Contention, ScheduleProblem
+from elkhound.model.schedule import Contention, ScheduleOption, ScheduleProblem
 from elkhound.model.tile_cost import TileCost
 
 JOINS = ("pareto-join", "exact")
@@ -45,6 +45,7 @@ def fused_source(
     about_cost: dict[str, Any],
 ) -> Source:
     """Return the schedule problem of a graph on a chip, groups of operators fused."""
+    known: dict[object, tuple[ScheduleOption, ...]] = {}
     join, spills = join_of(flags.fuse or JOINS[0]), flags.spill == "auto"
 
     def problem_of(steps: tuple[Fused, ...]) -> FusedProblem:
@@ -57,6 +58,7 @@ def fused_source(
             contention=Contention(flags.contention or Contention.STRETCH),
             max_outstanding=flags.max_outstanding,
             tile_cost=tile_cost,
+            known=known,
         )
 
     steps = fused_steps(read.graph, chip, join, spills=spills, tile_cost=tile_cost)

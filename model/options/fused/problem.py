@@ -74,6 +74,7 @@ def fused_problem(
     contention: Contention = Contention.STRETCH,
     max_outstanding: int | None = None,
     tile_cost: TileCost | None = None,
+    known: dict[object, tuple[ScheduleOption, ...]] | None = None,
 ) -> FusedProblem:
     """Return the schedule problem of a graph's steps.
 
@@ -88,12 +89,16 @@ def fused_problem(
         What stays inside a group never needs to.
     contention, max_outstanding, tile_cost
         As for `schedule_problem`.
+    known : dict or None
+        Options of steps met before, of the same graph, chip and join; grows. None:
+        none are known.
 
     Raises
     ------
     InfeasibleError
         If a step has no option that fits.
     """
+    known = {} if known is None else known
     held = held_beside(graph, chip.cores, steps)
     moved: tuple[Spilled, ...] = ()
     if spills:
@@ -104,12 +109,17 @@ def fused_problem(
         sum(b.size_bytes for b in held if b.start_step <= k < b.end_step)
         for k in range(len(steps))
     ]
+    away = tuple(tensor.tensor for tensor in moved)
+    for step in steps:
+        place = (step.first, step.last, away)
+        if place not in known:
+            known[place] = _options(graph, chip, join, tile_cost, step)
     problem = problem_of(
         graph.name,
         [
             Step(
                 step.name,
-                _options(graph, chip, join, tile_cost, step),
+                known[step.first, step.last, away],
                 beside,
                 graph.operators[step.first].layer,
             )
