@@ -96,10 +96,10 @@ def group_fronts(
     question = (shape, bare, cost, join, round(use * 1000), round(padding * 1000))
     spilled = sum(spill_cycles(graph, member, chip) for member in group.members)
     if worth_cycles is not None:
-        least = least_cycles(*question)
+        least = least_cycles(question)
         if least is None or least + spilled >= worth_cycles:
             return None
-    table = group_table(*question)
+    table = group_table(question)
     return GroupFronts(table, shape, names, spilled)
 
 

@@ -147,7 +147,8 @@ class Table:
 
 
 Question = tuple[GroupShape, Chip, TileCost, Join, int, int]
-"""All that a table depends on but code."""
+"""All that a table depends on but code: the chip has neither name nor HBM, and use and
+padding are in permille."""
 
 _STATE_COLUMNS = tuple(field.name for field in fields(PreloadStates))
 
@@ -161,27 +162,14 @@ def _below(arrays: Mapping[str, Integers], prefix: str) -> dict[str, Integers]:
 
 
 @lru_cache(maxsize=TABLES_KEPT)
-def group_table(
-    shape: GroupShape,
-    chip: Chip,
-    cost: TileCost,
-    join: Join,
-    use_permille: int,
-    padding_permille: int,
-) -> Table:
-    """Return the fronts of a shape, from memory, from disk or by a search.
-
-    Parameters
-    ----------
-    chip : Chip
-        Its name and HBM replaced: tables know neither.
-    """
-    question = (shape, chip, cost, join, use_permille, padding_permille)
+def group_table(question: Question) -> Table:
+    """Return the fronts of a shape, from memory, from disk or by a search."""
+    shape, chip, _, join, _, _ = question
     key = f"{question} {_digest_of(join)}"
     kept = load_arrays(KEPT_IN, key)
     if kept is not None:
         return Table.of_arrays(kept, len(shape.members))
-    rows, plans = _searched(*question)
+    rows, plans = _searched(question)
     chosen = join.combine(plans, chip.core.usable_bytes)
     members = tuple(p.take(chosen[:, k]) for k, p in enumerate(plans))
     table = _with_states(Table(rows.take(members[0].row), members, ()), chip)
@@ -189,19 +177,12 @@ def group_table(
     return table
 
 
-def least_cycles(
-    shape: GroupShape,
-    chip: Chip,
-    cost: TileCost,
-    join: Join,
-    use_permille: int,
-    padding_permille: int,
-) -> int | None:
+def least_cycles(question: Question) -> int | None:
     """Return a lower bound on what any option of a group takes; None: nothing fits.
 
     In every row that may fit, each member at its fastest, whatever the others leave it.
     """
-    question = (shape, chip, cost, join, use_permille, padding_permille)
+    join = question[3]
     key = f"bound {question} {_digest_of(join)}"
     kept = load_arrays(KEPT_IN, key)
     if kept is None:
@@ -216,7 +197,7 @@ def _fastest(question: Question) -> Integers:
 
     A plan counts where it fits beside the least that the others hold and need.
     """
-    rows, plans = _searched(*question)
+    rows, plans = _searched(question)
     room = question[1].core.usable_bytes
     starts = [np.flatnonzero(np.diff(own.row, prepend=-1)) for own in plans]
     held = [
@@ -241,15 +222,9 @@ def _fastest(question: Question) -> Integers:
 
 
 @lru_cache(maxsize=1)
-def _searched(
-    shape: GroupShape,
-    chip: Chip,
-    cost: TileCost,
-    join: Join,
-    use_permille: int,
-    padding_permille: int,
-) -> tuple[Rows, list[MemberPlans]]:
+def _searched(question: Question) -> tuple[Rows, list[MemberPlans]]:
     """Return the rows that may fit, and every member's plans on them."""
+    shape, chip, cost, join, use_permille, padding_permille = question
     rows = rows_of(shape, chip.cores, use_permille, padding_permille)
     rows = rows.take(_able(shape, rows, chip.core.usable_bytes))
     return rows, _plans(shape, chip, cost, rows, join)

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.chains import chain
 from oracles.one_operator import small_chip
+from oracles.option_brute_force import elements, inputs_of, plan_of, tile_of
 
 from elkhound.heuristics.fusion.group_join import ParetoJoin
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError
-from elkhound.model.graph import Graph
+from elkhound.model.graph import Graph, Home
 from elkhound.model.options import operator_options
 from elkhound.model.options.fused import (
     Group,
@@ -343,3 +344,52 @@ def test_rows_keep_chunks_that_are_none_empty() -> None:
     assert sorted(rows.chunks[rows.loop == 0].tolist()) == [2, 4, 8]
     assert sorted(rows.chunks[rows.loop == 2].tolist()) == [2, 4, 8, 16, 32]
     assert rows.chunks[rows.loop == NO_LOOP].tolist() == [1]
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(graphs(), chips)
+def test_members_cost_what_plain_loops_say_less_what_is_handed_over(
+    graph: Graph, chip: Chip
+) -> None:
+    for group in possible_groups(graph):
+        for option in fused_options(graph, group, chip, JOIN):
+            payload = option.payload
+            assert payload is not None
+            if payload.chunks == 1 and "*" not in str(payload):
+                assert option.execute_bytes == _by_loops(graph, group, chip, option)
+
+
+def _by_loops(graph: Graph, group: Group, chip: Chip, option: ScheduleOption) -> int:
+    """Check every member against the oracle; return the group's execute_bytes."""
+    assert option.payload is not None
+    waits, beside = 0, []
+    for place, work in enumerate(option.payload.members):
+        operator, own = group.members[place], work.payload
+        factors = [dict(tensor.rotation) for tensor in own.tensors]
+        split = {d.name: dict(own.splits)[d.name] for d in operator.einsum.dimensions}
+        alone = plan_of(graph, operator, chip, split, tuple(factors))
+        tile = tile_of(operator.einsum.sizes, split)
+        streamed = handed = 0
+        for access, own_factors in zip(
+            inputs_of(operator.einsum), factors, strict=True
+        ):
+            piece = {d: -(-t // own_factors.get(d, 1)) for d, t in tile.items()}
+            size = 2 * elements(access, piece)
+            if graph.tensor[access.tensor].home is Home.HBM:
+                streamed += size
+            if access.tensor in group.intermediates:
+                handed += size
+        passing = 0  # made earlier, read later, not read now
+        for k, earlier in enumerate(group.members[:place]):
+            made = earlier.einsum.output
+            now = {a.tensor for a in operator.einsum.inputs}
+            later = {a.tensor for m in group.members[place:] for a in m.einsum.inputs}
+            if made.tensor in later - now:
+                cut = dict(option.payload.members[k].payload.splits)
+                passing += 2 * elements(made, tile_of(earlier.einsum.sizes, cut))
+        assert work.compute_cycles == alone.compute_cycles
+        assert own.exchange_bytes == alone.exchange_bytes - handed
+        assert (own.syncs, own.steps) == (alone.syncs, alone.steps)
+        waits += streamed
+        beside.append(alone.execute_bytes - streamed + passing)
+    return waits + max(beside)
