@@ -26,6 +26,7 @@ _KEY_OF_FLAG = {
     "--phase": "phase",
     "--chip": "chip",
     "--spill": "spill",
+    "--fuse": "fuse",
     "--tile-cost": "tile_cost",
     "--contention": "contention",
     "--max-outstanding": "max_outstanding",

@@ -91,6 +91,7 @@ class GridModel(FileModel):
         None, description="whether an ONNX file's composites are recognised"
     )
     spill: OneOrMore[Literal["none", "auto"]] | None = None
+    fuse: OneOrMore[Literal["none", "pareto-join", "exact"]] | None = None
     tile_cost: OneOrMore[FileName] | None = Field(
         None, description="device, tree, or a file of measured tiles"
     )
@@ -161,7 +162,8 @@ def grid_of(document: Document) -> GridFile:
     """Return the grid of a document; `load_grid` says what is refused."""
     model = validated(document, GridFileModel).grid
     reading = (
-        "phase", "patterns", "spill", "tile_cost", "contention", "max_outstanding",
+        "phase", "patterns", "spill", "fuse", "tile_cost", "contention",
+        "max_outstanding",
     )  # fmt: skip
     fixed = ("weight", "activation", "branch", "trip", "unknown", "strict")
     given = model.model_fields_set

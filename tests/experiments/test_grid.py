@@ -111,6 +111,15 @@ def test_tile_costs_and_thinning_are_axes(expand: Expand) -> None:
     assert {p.thin_permille for p in points} == {None, 50}
 
 
+def test_fusion_is_an_axis_of_one_graph(expand: Expand) -> None:
+    text = GRID.replace("spill: auto", "fuse: [none, pareto-join]")
+    points = expand(text.replace("[8.0e12, 16.0e12]", "8.0e12"))
+    fused = [p.coordinates["fuse"] for p in points if p.method == "basic"]
+    assert sorted(fused) == ["none", "none", "pareto-join", "pareto-join"]
+    assert len({p.subject.key for p in points}) == 4
+    assert len({p.subject.graph_key for p in points}) == 2
+
+
 def test_problem_files_are_planned_without_a_chip(
     expand: Expand, tmp_path: Path
 ) -> None:
