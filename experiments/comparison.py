@@ -12,7 +12,7 @@ from elkhound.experiments.addresses import with_addresses
 from elkhound.experiments.contradictions import contradictions
 from elkhound.experiments.interrupts import interrupts_wait
 from elkhound.experiments.kind import Kind
-from elkhound.experiments.kinds import kind_of
+from elkhound.experiments.kinds import called, kind_of
 from elkhound.experiments.methods import AnyMethod, Role, Variant, variants
 from elkhound.experiments.outcome import Outcome, SourcedBound
 from elkhound.experiments.pinning import PinnedMethod, gated, require_pins
@@ -245,7 +245,7 @@ def require_schedule(problem: object, flag: str) -> None:
     """Refuse a flag about options on a problem that is no schedule problem."""
     if not isinstance(problem, ScheduleProblem):
         raise BadInputError(
-            "has no effect on a problem of another kind than schedule",
+            f"has no effect on {called(problem)}",
             code="no-effect",
             where=flag,
         )

@@ -264,3 +264,10 @@ def kind_of(problem: object) -> Kind[Any, Any]:
     if isinstance(problem, FusionProblem):
         return KINDS["fusion"]
     raise TypeError(f"{type(problem).__name__} is no problem that can be compared")
+
+
+def called(problem: Any) -> str:
+    """Return what a problem is in a sentence: `an allocation problem`."""
+    name = kind_of(problem).name
+    article = "an" if name[0] in "aeiou" else "a"
+    return f"{article} {name} problem"

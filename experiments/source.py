@@ -302,7 +302,7 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
             **_given_import_flags(flags),
         },
     )
-    from elkhound.experiments.kinds import kind_of
+    from elkhound.experiments.kinds import called
     from elkhound.model.io import read_problem
 
     problem: Any = read_problem(path)
@@ -312,10 +312,8 @@ def _read_problem_file(model: str, flags: ModelFlags) -> Source:
         if flags.max_outstanding is not None:
             problem = replace(problem, max_outstanding=flags.max_outstanding)
     else:
-        kind = kind_of(problem).name
-        article = "an" if kind[0] in "aeiou" else "a"
         _refuse(
-            f"{article} {kind} problem",
+            called(problem),
             {
                 "--contention": flags.contention is not None,
                 "--max-outstanding": flags.max_outstanding is not None,
