@@ -94,7 +94,7 @@ def test_thinning_has_no_effect_on_other_problems_or_without_planning(
     write_problem("a.json", allocation)
     said = say("compare", "a.json", "--thin", "0.1")
     assert said.status == 2
-    assert "--thin: has no effect on a problem of another kind" in said.line
+    assert "--thin: has no effect on an allocation problem" in said.line
     assert not Path("runs").exists()
-    with pytest.raises(BadInputError, match="--thin: has no effect on a problem"):
+    with pytest.raises(BadInputError, match="--thin: has no effect on an allocation problem"):
         compare(allocation, ["delta"], thin_permille=100)
