@@ -145,6 +145,7 @@ def _remarks(table: Table, run_dir: Path | None) -> Iterator[str]:
     if table.tile_cost is not None and table.tile_cost["name"] != DEFAULT_TILE_COST:
         yield f"cycles of tiles: {table.tile_cost['name']}"
     yield from _left_out(table)
+    yield from _edit_distances(table)
     yield from _surpassed_classes(table)
     for contradiction in table.contradictions:
         yield f"CONTRADICTION {contradiction}"
@@ -166,6 +167,18 @@ def _left_out(table: Table) -> Iterator[str]:
             f"{outcome.method}: saw {said['options_kept']} of {said['options']} "
             f"options{cost}"
         )
+
+
+def _edit_distances(table: Table) -> Iterator[str]:
+    """Say how far reordered preloads are from execution order (Elk, §4.4)."""
+    for outcome in table.outcomes:
+        if outcome.plan is not None and outcome.result is not None:
+            distance = outcome.result.statistics.get("edit_distance")
+            if distance:
+                yield (
+                    f"{outcome.method}: preload order at a mean edit distance of "
+                    f"{distance} from execution order in a layer"
+                )
 
 
 def _surpassed_classes(table: Table) -> Iterator[str]:

@@ -96,5 +96,5 @@ def test_thinning_has_no_effect_on_other_problems_or_without_planning(
     assert said.status == 2
     assert "--thin: has no effect on an allocation problem" in said.line
     assert not Path("runs").exists()
-    with pytest.raises(BadInputError, match="--thin: has no effect on an allocation problem"):
+    with pytest.raises(BadInputError, match="--thin: has no effect on an allocation"):
         compare(allocation, ["delta"], thin_permille=100)
