@@ -33,9 +33,12 @@ from elkhound.model.schedule import (
 from elkhound.simpy_chip import simulate
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "decoder_block.onnx"
-RANDOM_METHODS = ("basic", "static", "elk-dyn", "elk-full", "dp", "cp-sat")
-SLOW_METHODS = ("milp", "brute-force")  # on every eighth random problem
+RANDOM_METHODS = ("basic", "static", "elk-dyn", "elk-full", "dp", "cp-sat", "milp")
+MOST_BY_FORCE = 5  # operators of random problems that brute force plans
 REAL_METHODS = ("basic", "static", "elk-dyn", "elk-full", "dp")
+SOLVERS = ("cp-sat", "milp")  # on real problems of few operators
+FEW = 60
+SOLVER_SECONDS = 8
 REAL = (
     (str(EXAMPLE), "toy-64", {"batch": 4, "context": 512}),
     ("llama-2-13b", "ipu-pod4-hbm", {"batch": 32, "seq": 2048, "layers": 1}),
@@ -264,9 +267,8 @@ def random_cases(count: int, first: int) -> list[Case]:
     for number in range(first, first + count):
         family = families[number % len(families)]
         problem = random_schedule(number, 4 + number // len(families) % 5, family)
-        methods = RANDOM_METHODS
-        if (number - first) % 8 == 0:
-            methods += SLOW_METHODS if len(problem.operators) <= 5 else ("milp",)
+        is_small = len(problem.operators) <= MOST_BY_FORCE
+        methods = RANDOM_METHODS + (("brute-force",) if is_small else ())
         cases.append(plan_all(problem, None, methods, seconds=5))
     return cases
 
@@ -276,8 +278,18 @@ def real_cases() -> list[Case]:
     cases = []
     for model, chip, bind in REAL:
         source = read_source(model, ModelFlags(bind=bind, chip=chip))
-        cases.append(plan_all(source.problem, source.chip, REAL_METHODS, seconds=10))
+        problem, onto = source.problem, source.chip
+        case = plan_all(problem, onto, REAL_METHODS, seconds=10)
+        if len(problem.operators) <= FEW:
+            more = plan_all(problem, onto, SOLVERS, seconds=SOLVER_SECONDS)
+            case = Case(problem, case.plans + more.plans)
+        cases.append(case)
     return cases
+
+
+def only(case: Case, methods: Sequence[str]) -> Case:
+    """Return a case with the plans of some methods."""
+    return replace(case, plans=tuple(p for p in case.plans if p.method in methods))
 
 
 def line(name: str, errors: Sequence[float]) -> str:
@@ -381,6 +393,8 @@ def main() -> None:
         print(f"\n## {kind}: {len(cases)} problems, {plans} plans, "
               f"{process_time() - start:.0f} CPU s")  # fmt: skip
         by_method(cases)
+        if kind == "real":  # pairs and rules over what plans every problem
+            cases = [only(case, REAL_METHODS) for case in cases]
         flips(cases)
         candidates(cases, latency=True)
         if kind == "real":  # problem files have none
