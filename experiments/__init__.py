@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from elkhound.experiments.comparison import Interrupted, Table, compare
+    from elkhound.experiments.comparison import compare
     from elkhound.experiments.grid import grid_points
     from elkhound.experiments.points import Point, PointLimits, point, subject
     from elkhound.experiments.records import Record
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from elkhound.experiments.source import ModelFlags
     from elkhound.experiments.store import Store
     from elkhound.experiments.sweeping import Swept, sweep
+    from elkhound.experiments.table import Interrupted, Table
 
 __all__ = [
     "Interrupted",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Interrupted": "comparison",
+    "Interrupted": "table",
     "ModelFlags": "source",
     "Point": "points",
     "PointLimits": "points",
@@ -44,7 +45,7 @@ _HOMES = {
     "RowTable": "row_table",
     "Store": "store",
     "Swept": "sweeping",
-    "Table": "comparison",
+    "Table": "table",
     "compare": "comparison",
     "grid_points": "grid",
     "point": "points",

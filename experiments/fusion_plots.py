@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from elkhound.experiments.comparison import Table
+from elkhound.experiments.table import Table
 from elkhound.model.fusion import FusionWorkload, LoopTree, Split, Store, cost_of
 from elkhound.model.fusion.mapping import Node
 from elkhound.model.fusion.problem import FusionProblem

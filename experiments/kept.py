@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from elkhound.experiments.comparison import Table
 from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.rows import Row
+from elkhound.experiments.table import Table
 
 
 def file_name(text: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elkhound.experiments.comparison import Table
 from elkhound.experiments.fusion_output import (
     HEADINGS as FUSION_HEADINGS,
 )
@@ -19,6 +18,7 @@ from elkhound.experiments.kept import rows_with_files
 from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.rows import Row
 from elkhound.experiments.source import DEFAULT_TILE_COST
+from elkhound.experiments.table import Table
 from elkhound.model.allocation import AllocationProblem
 from elkhound.model.fusion.problem import FusionProblem
 from elkhound.model.placement import PlacementProblem

@@ -18,12 +18,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from elkhound.experiments.comparison import Table
 from elkhound.experiments.kept import file_name, plan_path, rows_with_files
 from elkhound.experiments.kinds import kind_of
 from elkhound.experiments.output import table_document
 from elkhound.experiments.replacing import replace_file
 from elkhound.experiments.rows import csv_text
+from elkhound.experiments.table import Table
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError
 from elkhound.model.fusion.problem import FusionProblem

@@ -49,14 +49,11 @@ def run_comparison(
         File of decisions that plans keep.
     """
     from elkhound.experiments.cli.progress import ProgressLine
-    from elkhound.experiments.comparison import (
-        Interrupted,
-        compare,
-        require_schedule,
-    )
+    from elkhound.experiments.comparison import compare, require_schedule
     from elkhound.experiments.kinds import kind_of
     from elkhound.experiments.methods import split_names, variants
     from elkhound.experiments.run_dir import RunDir, default_path
+    from elkhound.experiments.table import Interrupted
 
     kind = kind_of(source.problem)
     names = kind.default_methods if methods is None else split_names(methods)

@@ -14,8 +14,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from elkhound.experiments.comparison import Table
 from elkhound.experiments.run_dir import RunDir
+from elkhound.experiments.table import Table
 from elkhound.model.stopwatch import Stopwatch
 
 EVERY_SECONDS = 10.0
