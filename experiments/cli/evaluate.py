@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.experiments.cli.mapping import (
+    FLAGS,
+    NEEDED,
+    mapping_flags,
+    read_mapping,
+)
 
 if TYPE_CHECKING:
     from elkhound.experiments.fusion_evaluation import FusionEvaluation
@@ -28,23 +34,8 @@ _MOST_LINES = 20  # of violations
 @click.argument("problem", required=False)
 @click.option("--plan", metavar="FILE", help="The plan file.")
 @click.option("--mapping", metavar="FILE", help="A fusion mapping: text or YAML.")
-@click.option(
-    "--workload", metavar="NAME|FILE", help="Of the mapping: built in, YAML, or ONNX."
-)
-@click.option(
-    "--accelerator", metavar="NAME|FILE", help="Of the mapping: preset, or YAML."
-)
-@click.option(
-    "--bind",
-    type=options.Bindings(),
-    multiple=True,
-    callback=options.merged,
-    help="Values of the workload's symbols; may be repeated.",
-)
-@click.option(
-    "--physics",
-    metavar="A,B",
-    help="On top of the reference rules: merge-reads, double-buffer, overlap.",
+@mapping_flags(
+    "A,B", "On top of the reference rules: merge-reads, double-buffer, overlap."
 )
 @click.option("--picture", is_flag=True, help="Draw the mapping, and only that.")
 @click.option(
@@ -73,13 +64,13 @@ def _require_one_kind(problem: str | None, values: dict[str, Any]) -> None:
     if (values["plan"] is None) == (values["mapping"] is None):
         raise click.UsageError("give one of --plan and --mapping")
     if values["plan"] is not None:
-        for flag in ("workload", "accelerator", "bind", "physics", "picture", "plot"):
+        for flag in (*FLAGS, "picture", "plot"):
             if values[flag]:
                 raise click.UsageError(f"--{flag} has no effect on a plan")
         return
     if problem is not None:
         raise click.UsageError("PROBLEM has no effect on a mapping")
-    for flag in ("workload", "accelerator"):
+    for flag in NEEDED:
         if values[flag] is None:
             raise click.UsageError(f"--mapping needs --{flag}")
 
@@ -92,22 +83,11 @@ def _evaluate_mapping(values: dict[str, Any], as_json: bool) -> int:
         evaluation_document,
         print_evaluation,
     )
-    from elkhound.experiments.fusion_source import read_fusion_workload
-    from elkhound.model.fusion.physics import Physics
-    from elkhound.model.io import load_accelerator, load_mapping
 
     if values["picture"] and as_json:
         raise click.UsageError("--picture has no effect on --json")
-    accelerator = load_accelerator(values["accelerator"])
-    workload, warnings = read_fusion_workload(values["workload"], values["bind"])
-    for line in warnings:
-        click.echo(f"warning: {line}", err=True)
-    given = values["physics"]
-    names = () if given is None else tuple(n.strip() for n in given.split(","))
-    physics = Physics.of(names)
-    evaluation = evaluate_mapping(
-        accelerator, workload, load_mapping(values["mapping"]), physics
-    )
+    accelerator, workload, tree, physics = read_mapping(values["mapping"], values)
+    evaluation = evaluate_mapping(accelerator, workload, tree, physics)
     if values["plot"] is not None:
         _plot(evaluation, values["plot"])
     if as_json:

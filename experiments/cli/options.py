@@ -188,7 +188,8 @@ def verbatim(*lines: str) -> str:
     return "\n\n".join("\b\n" + block for block in blocks)
 
 
-def _together(function: Function, *flags: Callable[[Any], Any]) -> Function:
+def together(function: Function, *flags: Callable[[Any], Any]) -> Function:
+    """Add flags; help lists them in this order."""
     wrapped: Any = function
     for flag in reversed(flags):
         wrapped = flag(wrapped)
@@ -211,7 +212,7 @@ phase_flag = click.option(
 
 def graph_flags(function: Function) -> Function:
     """Add the flags that say how a model is read."""
-    return _together(
+    return together(
         function,
         bind_flag,
         phase_flag,
@@ -290,7 +291,7 @@ tile_cost_flag = click.option(
 def problem_flags(function: Function) -> Function:
     """Add the flags that turn a model into a schedule problem."""
     return graph_flags(
-        _together(
+        together(
             function,
             chip_flag,
             tile_cost_flag,
@@ -320,7 +321,7 @@ def problem_flags(function: Function) -> Function:
 def limit_flags(function: Function) -> Function:
     """Add the flags that bound a method."""
     defaults: Limits[Any] = Limits()
-    return _together(
+    return together(
         function,
         click.option(
             "--time-limit",
@@ -355,7 +356,7 @@ def limit_flags(function: Function) -> Function:
 
 def run_flags(function: Function) -> Function:
     """Add the flags of the run directory."""
-    return _together(
+    return together(
         function,
         click.option(
             "--run-dir",

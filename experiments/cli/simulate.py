@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.experiments.cli.mapping import NEEDED, mapping_flags, read_mapping
 from elkhound.experiments.cli.writable import require_writable
 from elkhound.model.errors import BadInputError
 
@@ -40,26 +41,7 @@ from elkhound.model.errors import BadInputError
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a Chrome trace here; ui.perfetto.dev opens it.",
 )
-@click.option(
-    "--workload",
-    metavar="NAME|FILE",
-    help="PLAN is a fusion mapping of this: built in, YAML, or ONNX.",
-)
-@click.option(
-    "--accelerator", metavar="NAME|FILE", help="Of the mapping: preset, or YAML."
-)
-@click.option(
-    "--bind",
-    type=options.Bindings(),
-    multiple=True,
-    callback=options.merged,
-    help="Values of the workload's symbols; may be repeated.",
-)
-@click.option(
-    "--physics",
-    metavar="double-buffer",
-    help="Of the mapping: tiles on their way take room too.",
-)
+@mapping_flags("double-buffer", "Of the mapping: tiles on their way take room too.")
 @options.json_flag
 def command(
     plan: str, problem: str | None, fidelity: str | None, **values: Any
@@ -71,13 +53,13 @@ def command(
     """
     if values["trace"] is not None:
         require_writable(values["trace"], "trace")
-    if values["workload"] is None and values["accelerator"] is None:
+    if all(values[flag] is None for flag in NEEDED):
         for flag in ("bind", "physics"):
             if values[flag]:
                 raise click.UsageError(f"--{flag} has no effect without --workload")
         _simulate_plan(plan, problem, fidelity, values["trace"], values["as_json"])
         return
-    for flag in ("workload", "accelerator"):
+    for flag in NEEDED:
         if values[flag] is None:
             raise click.UsageError(f"a mapping needs --{flag}")
     for flag, given in (("problem", problem), ("fidelity", fidelity)):
@@ -91,21 +73,12 @@ def _simulate_mapping(mapping: str, values: dict[str, Any]) -> None:
         print_simulation,
         simulation_document,
     )
-    from elkhound.experiments.fusion_source import read_fusion_workload
     from elkhound.model.fusion import cost_of
-    from elkhound.model.fusion.physics import Physics
-    from elkhound.model.io import load_accelerator, load_mapping
     from elkhound.model.io.text import write_text
     from elkhound.simpy_chip.fused import fused_trace, simulate_mapping
 
-    accelerator = load_accelerator(values["accelerator"])
-    workload, warnings = read_fusion_workload(values["workload"], values["bind"])
-    for line in warnings:
-        click.echo(f"warning: {line}", err=True)
-    given = values["physics"]
-    names = () if given is None else tuple(n.strip() for n in given.split(","))
-    tree = load_mapping(mapping)
-    score = simulate_mapping(accelerator, workload, tree, Physics.of(names))
+    accelerator, workload, tree, physics = read_mapping(mapping, values)
+    score = simulate_mapping(accelerator, workload, tree, physics)
     cost = cost_of(accelerator, workload, tree)
     if values["trace"] is not None:
         write_text(values["trace"], json.dumps(fused_trace(accelerator, score)) + "\n")
