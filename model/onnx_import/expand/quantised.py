@@ -165,23 +165,38 @@ def blocked_product(do: Expansion) -> None:
     if do.given(3):
         stored = do.value(do.given(3)).dtype
         packed = DTYPES[width] if stored.name == "uint8" else stored
-        _unpack(do, 3, packed, (columns, blocks))
-    attributes = {"N": columns, "K": inner}
-    inputs = [do.name(0), do.name(1), do.name(2), do.given(3)]
-    bias = do.given(5)
-    out = do.emit(
-        "elkhound::BlockedMatMul",
-        inputs,
-        "product" if bias else "",
-        attributes,
-        outputs=[] if bias else [do.output(0)],
-    )
-    if bias:
-        do.emit("Add", [out, bias], "", outputs=[do.output(0)])
+        a_byte = 8 // bits if stored.name == "uint8" else 1
+        _unpack(do, 3, packed, (columns, -(-blocks // a_byte) * a_byte))
+    name = _blocks(do, columns, inner, block)
+    if do.given(5):
+        do.emit("Add", [name, do.given(5)], "", outputs=[do.output(0)])
+
+
+def _blocks(do: Expansion, columns: int, inner: int, block: int) -> str:
+    """Write the product of the full blocks, to which that of a shorter last one adds.
+
+    What fills the last block up is stored, and neither read nor multiplied.
+    """
+    full, rest = divmod(inner, block)
+    parts = [("blocks", full, block)] * bool(full) + [("rest", 1, rest)] * bool(rest)
+    total = ""
+    for suffix, count, extent in parts:
+        last = suffix == parts[-1][0]
+        named = [do.output(0)] if last and not do.given(5) else []
+        alone = "" if named else "product"
+        inputs = [do.name(0), do.name(1), do.name(2), do.given(3), total]
+        total = do.emit(
+            "elkhound::BlockedMatMul",
+            inputs,
+            suffix if len(parts) > 1 else alone,
+            {"N": columns, "blocks": count, "block": extent},
+            outputs=named,
+        )
+    return total
 
 
 def _unpack(do: Expansion, index: int, dtype: DType, shape: tuple[int, ...]) -> None:
-    """See a packed parameter as its elements; padding between rows is left out."""
+    """See a packed parameter as its elements, with those that fill up block or byte."""
     name = do.name(index)
     do.declare(name, Value(dtype, shape, constant=do.value(name).constant))
 

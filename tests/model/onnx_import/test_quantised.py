@@ -103,6 +103,75 @@ def test_four_bits_are_half_a_byte(files: Any) -> None:
     assert graph.operators[0].einsum.passes == (Pass.MATMUL, Pass.DECODE)
 
 
+@pytest.mark.parametrize(
+    ("inner", "block", "parts"),
+    [
+        pytest.param(96, 32, [(3, 32)], id="three-full-blocks"),
+        pytest.param(72, 32, [(2, 32), (1, 8)], id="two-and-a-quarter"),
+        pytest.param(20, 32, [(1, 20)], id="less-than-one"),
+        pytest.param(97, 16, [(6, 16), (1, 1)], id="one-more"),
+    ],
+)
+@pytest.mark.parametrize("bias", [False, True])
+def test_what_fills_up_the_last_block_is_stored_and_not_multiplied(
+    files: Any, inner: int, block: int, parts: list[tuple[int, int]], bias: bool
+) -> None:
+    blocks = sum(count for count, _ in parts)
+    stored = 8 * blocks * block // 2  # 8 columns, half a byte each
+    names = ["x", "b", "s", "z", *(["", "c"] if bias else [])]
+    graph = files.read(
+        [
+            node(
+                "MatMulNBits",
+                names,
+                ["y"],
+                domain="com.microsoft",
+                K=inner,
+                N=8,
+                bits=4,
+                block_size=block,
+            )
+        ],
+        {"x": (3, inner)},
+        "y",
+        weights={"s": (8 * blocks,), "c": (8,)},
+        constants={
+            "b": np.zeros((8, blocks, block // 2), np.uint8),
+            "z": np.zeros((8, (blocks + 1) // 2), np.uint8),
+        },
+    ).graph
+    products = [o for o in graph.operators if Pass.MATMUL in o.einsum.passes]
+    sizes = [o.einsum.sizes for o in products]
+    assert [(each["kb"], each["ki"]) for each in sizes] == parts
+    assert graph.macs == 3 * 8 * inner
+    assert graph.tensor["b"].size_bytes == stored
+    assert graph.tensor["z"].size_bytes == 8 * ((blocks + 1) // 2)
+    # elements and zero points of half a byte, scales and bias of two
+    points = sum(8 * count // 2 for count, _ in parts)
+    assert streamed(graph) == 8 * inner // 2 + points + 8 * blocks * 2 + 16 * bias
+    assert graph.outputs == ("y",)
+
+
+def test_the_product_of_the_last_block_adds_to_that_of_the_others(files: Any) -> None:
+    product = node(
+        "MatMulNBits",
+        ["x", "b", "s"],
+        ["y"],
+        domain="com.microsoft",
+        K=40,
+        N=8,
+        block_size=32,
+    )
+    numbers = {"b": np.zeros((8, 2, 16), np.uint8)}
+    graph = files.read(
+        [product], {"x": (3, 40)}, "y", weights={"s": (16,)}, constants=numbers
+    ).graph
+    blocks, rest = graph.operators
+    assert rest.einsum.inputs[-1].tensor == blocks.einsum.output.tensor
+    assert rest.einsum.output.tensor == "y"
+    assert rest.einsum.passes == (Pass.MATMUL, Pass.DECODE, Pass.ELEMENTWISE)
+
+
 def quantised_matmul(files: Any, *, fused: bool) -> Graph:
     numbers = constants() | {"xs": np.array(0.1, np.float32)}
     start = node("QuantizeLinear", ["x", "xs", "z"], ["qx"])
