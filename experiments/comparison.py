@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from elkhound.experiments.fused_groups import Fusion
 from elkhound.experiments.kinds import called, kind_of
 from elkhound.experiments.methods import Role, variants
 from elkhound.experiments.observer import Observer, Silent
@@ -36,6 +37,7 @@ def compare(
     pins: Pinned | None = None,
     tile_cost: Mapping[str, Any] | None = None,
     bounds: tuple[Bound, ...] | None = None,
+    fused: Fusion | None = None,
 ) -> Table:
     """Plan a problem with several methods and say how far each is from optimal.
 
@@ -73,6 +75,8 @@ def compare(
         What `Kind.bounds` says of the problem, where it has been asked before.
     tile_cost : mapping or None
         What gave the cycles of the problem's tiles, for the report.
+    fused : tuple of FusedGroup or None
+        Groups of operators that were tried as one, for the report and the rows.
 
     Raises
     ------
@@ -100,6 +104,7 @@ def compare(
     run.pins = pins
     run.held = held
     run.tile_cost = tile_cost
+    run.fused = fused
     try:
         hears.started("bounds")
         run.find_bounds(bounds)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from elkhound.experiments.fused_groups import FusedGroup, Fusion
 from elkhound.experiments.methods import SCHEDULE, variants
 from elkhound.experiments.source import ModelFlags, ReadGraph, Source, spill_lines
 from elkhound.model.chip import Chip
@@ -62,7 +63,8 @@ def fused_source(
         )
 
     steps = fused_steps(read.graph, chip, join, spills=spills, tile_cost=tile_cost)
-    found, parted = _parted_where_plans_gain(problem_of, steps)
+    found, tried = _parted_where_plans_gain(problem_of, steps)
+    parted = [trial.line for trial in tried if not trial.adopted]
     moved = replace(read, graph=found.graph, spilled=found.spilled)
     return Source(
         name,
@@ -71,22 +73,42 @@ def fused_source(
         read.warnings,
         spilled=spill_lines(moved),
         fused=(*fused_lines(found.steps), *parted),
+        groups=_groups(steps, tried),
         held=found.held,
         graph=found.graph,
         tile_cost=about_cost,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A kind of group, and the best plans with all of that kind fused, and parted."""
+
+    groups: list[Fused]
+    fused: int | None
+    parted: int | None
+    adopted: bool
+
+    @property
+    def line(self) -> str:
+        """Why they are not fused."""
+        fused = "none" if self.fused is None else f"{self.fused} cycles"
+        return (
+            f"not fused {_named(self.groups)}: planned {self.parted} cycles, "
+            f"{fused} if fused"
+        )
+
+
 def _parted_where_plans_gain(
     problem_of: Callable[[tuple[Fused, ...]], FusedProblem], steps: tuple[Fused, ...]
-) -> tuple[FusedProblem, list[str]]:
-    """Return the problem with those groups fused that shorten a plan, and the others.
+) -> tuple[FusedProblem, list[_Trial]]:
+    """Return the problem with those groups fused that shorten a plan, and all trials.
 
     A group waits for what all its members stream, and holds all of it. So every kind
     of group is parted once, and stays parted unless the best plan of `PLANNERS` is
     longer then. Groups that are needed, because a member fits in no option, stay.
     """
-    found, said = problem_of(steps), []
+    found, tried = problem_of(steps), []
     best = _planned(found.problem)
     for kind, groups in _kinds(steps).items():
         if kind[-1] is None:
@@ -94,15 +116,32 @@ def _parted_where_plans_gain(
         try:
             other = problem_of(_parted(found.steps, groups))
         except InfeasibleError:
+            tried.append(_Trial(groups, best, None, adopted=True))
             continue
         value = _planned(other.problem)
-        if value is not None and (best is None or value <= best):
-            fused = "none" if best is None else f"{best} cycles"
-            said.append(
-                f"not fused {_named(groups)}: planned {value} cycles, {fused} if fused"
-            )
+        gains = value is not None and (best is None or value <= best)
+        tried.append(_Trial(groups, best, value, adopted=not gains))
+        if gains:
             found, best = other, value
-    return found, said
+    return found, tried
+
+
+def _groups(steps: tuple[Fused, ...], tried: list[_Trial]) -> Fusion:
+    """Return every group that was tried, in execution order."""
+    trial_of = {group.name: trial for trial in tried for group in trial.groups}
+    return tuple(
+        FusedGroup(
+            step.name,
+            tuple(member.name for member in step.group.members),
+            step.best_cycles,
+            step.members_cycles,
+            trial_of[step.name].adopted,
+            trial_of[step.name].fused,
+            trial_of[step.name].parted,
+        )
+        for step in steps
+        if step.group is not None
+    )
 
 
 def _planned(problem: ScheduleProblem) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elkhound.experiments.fused_groups import fused_document
 from elkhound.experiments.fusion_output import (
     HEADINGS as FUSION_HEADINGS,
 )
@@ -64,6 +65,7 @@ def summary(table: Table) -> dict[str, Any]:
         about["link_stretch_permille"] = problem.link_stretch_permille
         about["max_outstanding"] = problem.max_outstanding
         about["tile_cost"] = table.tile_cost
+        about["fused"] = fused_document(table.fused)
     about["chip"] = None if chip is None else chip.name
     about["clock_hz"] = None if chip is None else chip.clock_hz
     if table.pins is not None:  # what methods proved is about plans that keep them

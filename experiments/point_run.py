@@ -102,6 +102,7 @@ def _run(point: Point) -> Record:
         limits=point.limits,
         thin_permille=point.thin_permille,
         bounds=_bounds_of(point.subject),
+        fused=source.groups,
     )
     (row,), (outcome,) = table.rows, table.outcomes
     error = outcome.error

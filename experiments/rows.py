@@ -13,7 +13,7 @@ from elkhound.model.result import Bound, Status
 
 # Columns that only one kind of problem has; all others are common.
 KIND_COLUMNS: dict[str, tuple[str, ...]] = {
-    "schedule": ("simulated_cycles",),
+    "schedule": ("simulated_cycles", "fused"),
     "allocation": ("bytes_used",),
     "placement": ("height_bytes", "offsets_file"),
     "fusion": (
@@ -72,6 +72,8 @@ class Row:
         Why there is no plan, or why it cannot be trusted; empty otherwise.
     simulated_cycles : int or None
         `simulated` again, for schedules.
+    fused : tuple of tuple of str or None
+        Operators of each group that runs as one; None where fusion was not asked for.
     bytes_used : int or None
         Bytes an allocation takes.
     height_bytes : int or None
@@ -109,6 +111,7 @@ class Row:
     version: str
     reason: str = ""
     simulated_cycles: int | None = None
+    fused: tuple[tuple[str, ...], ...] | None = None
     bytes_used: int | None = None
     height_bytes: int | None = None
     offsets_file: str | None = None
@@ -125,6 +128,7 @@ class Row:
         return {name: getattr(self, name) for name in columns(self.kind)}
 
 
+_LISTS = ("fused", "pareto_points")  # JSON in a cell of CSV
 ALL_COLUMNS = tuple(f.name for f in fields(Row))
 
 
@@ -149,8 +153,9 @@ def csv_text(kind: str, rows: Iterable[Row]) -> str:
     writer.writeheader()
     for row in rows:
         cells = row.document()
-        if row.pareto_points is not None:
-            cells["pareto_points"] = json.dumps(row.pareto_points)
+        for name in _LISTS:
+            if cells.get(name) is not None:
+                cells[name] = json.dumps(cells[name])
         writer.writerow(cells)
     return text.getvalue()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from elkhound.experiments.addresses import with_addresses
 from elkhound.experiments.contradictions import contradictions
+from elkhound.experiments.fused_groups import Fusion, adopted
 from elkhound.experiments.interrupts import interrupts_wait
 from elkhound.experiments.kind import Kind
 from elkhound.experiments.methods import AnyMethod, Role, Variant
@@ -22,6 +23,7 @@ from elkhound.experiments.proving import (
     remark,
     second_formulation,
 )
+from elkhound.experiments.rows import Row
 from elkhound.experiments.table import Table
 from elkhound.model.chip import Chip
 from elkhound.model.errors import ElkhoundError
@@ -59,6 +61,7 @@ class Run:
         self.pins: Pinned | None = None
         self.held: tuple[Buffer, ...] | None = None
         self.tile_cost: Mapping[str, Any] | None = None
+        self.fused: Fusion | None = None
         self.rule = kind.contention(problem)
         self.quick_bounds: tuple[SourcedBound, ...] = ()
         self.outcomes: dict[str, Outcome] = {}
@@ -223,16 +226,19 @@ class Run:
         return Table(
             self.problem,
             self.chip,
-            tuple(
-                outcome_row(self.kind, self.problem, o, same_rule, self.limits.seed)
-                for o in ended
-            ),
+            tuple(self._row(outcome, same_rule) for outcome in ended),
             contradictions(ended, same_rule) + self.kind.contradictions(ended),
             bounds,
             tuple(ended),
             self.pins,
             self.tile_cost,
+            self.fused,
         )
+
+    def _row(self, outcome: Outcome, bounds: tuple[SourcedBound, ...]) -> Row:
+        seed = self.limits.seed
+        row = outcome_row(self.kind, self.problem, outcome, bounds, seed)
+        return replace(row, fused=adopted(self.fused))
 
 
 def _is_infeasible(outcome: Outcome) -> bool:

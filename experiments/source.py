@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from elkhound.experiments.fused_groups import Fusion
 from elkhound.model.chip import Chip
 from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.graph import Graph
@@ -92,6 +93,8 @@ class Source:
         What moved out to HBM, in words.
     fused : tuple of str
         What was fused, and what it gains alone, in words.
+    groups : tuple of FusedGroup or None
+        The same for programs; None where fusion was not asked for.
     held : tuple of Buffer or None
         The activations behind resident bytes; None where the graph tells.
     graph : Graph or None
@@ -106,6 +109,7 @@ class Source:
     warnings: tuple[str, ...] = ()
     spilled: tuple[str, ...] = ()
     fused: tuple[str, ...] = ()
+    groups: Fusion | None = None
     held: tuple[Buffer, ...] | None = None
     graph: Graph | None = None
     tile_cost: dict[str, Any] | None = None

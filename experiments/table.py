@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from elkhound.experiments.fused_groups import Fusion
 from elkhound.experiments.outcome import Outcome, SourcedBound
 from elkhound.experiments.rows import Row
 from elkhound.model.chip import Chip
@@ -36,6 +37,8 @@ class Table:
         What every plan keeps; proofs and bounds of methods are about such plans.
     tile_cost : mapping or None
         What gave the cycles of tiles; None where that is not known.
+    fused : tuple of FusedGroup or None
+        Groups of operators that were tried as one; None where nobody asked.
     """
 
     problem: Any
@@ -46,6 +49,7 @@ class Table:
     outcomes: tuple[Outcome, ...]
     pins: Pinned | None = None
     tile_cost: Mapping[str, Any] | None = None
+    fused: Fusion | None = None
 
     @property
     def exit_status(self) -> int:

@@ -89,6 +89,7 @@ def run_comparison(
                 thin_permille=thin_permille,
                 pins=pins,
                 tile_cost=source.tile_cost,
+                fused=source.groups,
             )
         except Interrupted as interrupt:
             table, interrupted = interrupt.table, True

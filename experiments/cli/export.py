@@ -109,6 +109,7 @@ def _export_model(
 ) -> None:
     from dataclasses import asdict
 
+    from elkhound.experiments.fused_groups import fused_document
     from elkhound.experiments.model_export import export_model
     from elkhound.experiments.source import read_source
     from elkhound.model.result import OrderClass
@@ -122,7 +123,12 @@ def _export_model(
         click.echo(f"warning: {line}", err=True)
     written = export_model(source, form, OrderClass(order), output)
     if as_json:
-        about = {"format": form, "output": str(output), **asdict(written)}
+        about = {
+            "format": form,
+            "output": str(output),
+            **asdict(written),
+            "fused": fused_document(source.groups),
+        }
         click.echo(json.dumps(about))
     else:
         click.echo(

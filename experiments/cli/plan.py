@@ -78,6 +78,7 @@ def command(
             thin_permille=options.permille(values["thin"]),
             pins=read_pins(values["pin"], source),
             tile_cost=source.tile_cost,
+            fused=source.groups,
         )
     outcome = table.outcomes[0]
     if outcome.plan is not None:

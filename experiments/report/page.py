@@ -27,7 +27,8 @@ COLUMNS = ("objective", "lower_bound", "gap", "simulated", "model_error", "energ
 _PERCENT = ("gap", "model_error")
 _CYCLES = ("objective", "lower_bound", "simulated")
 _ROW = ("method", "status", "verified", "reason", "bound_kind", "order", *COLUMNS)
-_HIDDEN = ("kind", "version", "wall_seconds", "simulated_cycles", "rounding_error")
+_HIDDEN = ("kind", "version", "wall_seconds", "simulated_cycles", "rounding_error",
+           "fused")  # fmt: skip
 
 
 def report_html(run: Run) -> str:

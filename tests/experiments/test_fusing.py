@@ -114,3 +114,56 @@ def test_words_are_those_that_joins_have() -> None:
     from elkhound.experiments.fusing import JOINS
 
     assert OneOf("none", *JOINS).words == ("none", "pareto-join", "exact")
+
+
+def test_json_and_rows_name_the_operators_of_every_group(say: Say) -> None:
+    document = planned(say)
+    tried = document["problem"]["fused"]
+    assert [(g["name"], g["operators"], g["adopted"]) for g in tried] == [
+        (
+            "layer0.scores+softmax+attention",
+            ["layer0.scores", "layer0.softmax", "layer0.attention"],
+            False,
+        ),
+        ("last_token+final_norm", ["last_token", "final_norm"], True),
+    ]
+    for group in tried:  # alone they gain; what is kept is what plans gain by
+        assert group["cycles"] < group["operators_cycles"]
+        gains = group["fused_plan_cycles"] < group["parted_plan_cycles"]
+        assert gains == group["adopted"]
+    assert document["rows"][0]["fused"] == [["last_token", "final_norm"]]
+    steps = [o.name for o in read_plan("plan.json").problem.operators]
+    assert [g["name"] in steps for g in tried] == [False, True]
+
+
+def test_models_say_what_is_fused_in_them(say: Say) -> None:
+    said = say(
+        "export", *FUSED, "--format", "lp", "--order", "identity",
+        "--output", "m.lp", "--json",
+    )  # fmt: skip
+    fused = {g["name"]: g["adopted"] for g in json.loads(said.out)["fused"]}
+    assert fused == {
+        "layer0.scores+softmax+attention": False,
+        "last_token+final_norm": True,
+    }
+
+
+def test_nothing_is_said_of_groups_where_fusion_was_not_asked_for(say: Say) -> None:
+    flags = (*MODEL, *CHIP, "--spill", "auto", "--method", "static")
+    document = json.loads(say("plan", *flags, "--output", "p.json", "--json").out)
+    assert document["problem"]["fused"] is None
+    assert document["rows"][0]["fused"] is None
+
+
+def test_rows_of_sweeps_name_the_groups(say: Say) -> None:
+    Path("grid.yaml").write_text(
+        "grid:\n  model: [llama-2-7b]\n  phase: [prefill]\n"
+        "  bind: {batch: [1], seq: [64], layers: [1]}\n  chip: [toy-64.yaml]\n"
+        "  fuse: [none, pareto-join]\n  spill: [auto]\n  methods: [static]\n"
+    )
+    assert say("sweep", "grid.yaml", "--jobs", "1", "--output", "run").status == 0
+    lines = json.loads(say("rows", "run", "--json").out)["rows"]
+    assert [(line["fuse"], line["fused"]) for line in lines] == [
+        ("none", None),
+        ("pareto-join", [["last_token", "final_norm"]]),
+    ]

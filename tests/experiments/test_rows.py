@@ -76,7 +76,7 @@ def test_the_model_error_is_signed() -> None:
 
 
 def test_columns_are_those_of_the_file_format() -> None:
-    assert columns("schedule") == (*COMMON, "simulated_cycles")
+    assert columns("schedule") == (*COMMON, "simulated_cycles", "fused")
     assert columns("allocation") == (*COMMON, "bytes_used")
 
 
@@ -90,5 +90,5 @@ def test_csv_leaves_unknown_values_empty() -> None:
     assert header == ",".join(columns("schedule"))
     assert line == (
         "schedule,basic,feasible,50,40,ideal,identity,stretch,0.2,0,51,0.02,True,"
-        "0.25,0.125,7,1,,51"
+        "0.25,0.125,7,1,,51,"
     )
