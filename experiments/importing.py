@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from elkhound.experiments.source import ReadGraph, spill_lines
-from elkhound.model.graph import Home, Operator, OperatorKind
+from elkhound.model.graph import Home, Operator
 
 
 def import_document(read: ReadGraph) -> dict[str, Any]:
@@ -97,17 +97,10 @@ def _weights(read: ReadGraph) -> dict[str, int]:
 
 
 def _caches(read: ReadGraph) -> set[str]:
-    """Return the caches: of a workload by name, of a file inputs of batched matmuls."""
+    """Return the caches: of a workload by name, of a file as its import tells."""
     if read.report is None:
         return {t.name for t in read.graph.tensors if t.name.endswith("_cache")}
-    inputs = {choice.input for choice in read.report.homes}
-    elsewhere = {
-        access.tensor
-        for operator in read.graph.operators
-        if operator.kind is not OperatorKind.BATCHED_MATMUL
-        for access in operator.einsum.inputs
-    }
-    return inputs - elsewhere
+    return {choice.input for choice in read.report.homes if choice.cache}
 
 
 def _weight_bytes(operator: Operator, weights: dict[str, int]) -> int:

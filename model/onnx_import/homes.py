@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from elkhound.model.errors import BadInputError, nearest
@@ -16,11 +16,24 @@ from elkhound.model.onnx_import.symbols import is_symbolic
 
 @dataclass(frozen=True, slots=True)
 class InputHome:
-    """The choice made for one graph input, and why."""
+    """The choice made for one graph input, and why.
+
+    Parameters
+    ----------
+    input : str
+        Name of the input, or of a constant that the user named.
+    home : Home
+        Where it starts.
+    reason : str
+        Why, in words.
+    cache : bool
+        Whether it is read as keys and values are: in HBM it is no weight.
+    """
 
     input: str
     home: Home
     reason: str
+    cache: bool = False
 
 
 class Role(Enum):
@@ -49,6 +62,7 @@ PARAMETERS: Mapping[str, tuple[int, ...]] = {  # input positions that hold weigh
     "elkhound::Load": (0,),
 }
 CACHES = (1, 2, 3, 4)  # keys, values and their caches, of elkhound::Attention
+PARTING = frozenset({"Expand", "Gather", "Slice", "Split"})  # of a cache, a cache
 
 
 def choose_homes(
@@ -81,7 +95,8 @@ def choose_homes(
        symbolic (a batch of activations);
     4. an input read only as the second operand of MatMuls over a batch of matrices
        streams, symbolic or not: that is how a KV cache is read, directly, through
-       views, or through the Concat that appends to it;
+       views, through what takes keys and values out of it, or through the Concat that
+       appends to it;
     5. every other input is resident.
     """
     roles = _roles(nodes, values)
@@ -93,7 +108,8 @@ def choose_homes(
     for declared in source.inputs:
         choice = _choice(declared, roles.get(declared.name, frozenset()))
         if declared.name in named:
-            choice = InputHome(declared.name, named[declared.name], "named by the user")
+            home = named[declared.name]
+            choice = replace(choice, home=home, reason="named by the user")
         homes[declared.name] = choice.home
         report.append(choice)
     for name in constants:
@@ -108,9 +124,8 @@ def _choice(declared: Declared, roles: frozenset[Role]) -> InputHome:
     if not roles:
         return InputHome(name, Home.CHIP, "not read")
     if roles == {Role.CACHE}:
-        return InputHome(
-            name, Home.HBM, "read only as the second operand of batched matmuls: cache"
-        )
+        reason = "read only as the second operand of batched matmuls: cache"
+        return InputHome(name, Home.HBM, reason, cache=True)
     if Role.ACTIVATION in roles:
         return InputHome(name, Home.CHIP, "read as an activation")
     if is_symbolic(declared, 0):
@@ -147,24 +162,31 @@ def _overrides(
 def _roles(
     nodes: Sequence[Node], values: Mapping[str, Value]
 ) -> dict[str, frozenset[Role]]:
-    """Return how each root tensor is read, looking through views and Concats."""
+    """Return how each root tensor is read, looking through views and moves."""
     seen = operands(nodes, values)
     views = {name for name, operand in seen.items() if operand.root != name}
-    parts: dict[str, list[str]] = {
-        node.outputs[0]: [seen[name].root for name in node.inputs if name]
-        for node in nodes
-        if node.op == "Concat"
-    }
     roles: dict[str, set[Role]] = defaultdict(set)
-    for node in nodes:
-        if node.op == "Concat" or any(output in views for output in node.outputs):
+    for node in reversed(nodes):  # readers first
+        if any(output in views for output in node.outputs):
             continue
+        results = [roles[seen[name].root] for name in node.outputs if name in seen]
+        made = frozenset[Role]().union(*results)
         for position, name in enumerate(node.inputs):
             if name:
-                role = _role(node, position, values[name])
-                for root in _sources(seen[name].root, parts):
-                    roles[root].add(role)
+                read = _read(node, position, values[name], made)
+                roles[seen[name].root] |= read
     return {root: frozenset(found) for root, found in roles.items()}
+
+
+def _read(
+    node: Node, position: int, value: Value, made: frozenset[Role]
+) -> frozenset[Role]:
+    """Return how a node reads an input, of whose results it is known how they are."""
+    if node.op == "Concat":
+        return made
+    if node.op in PARTING and position == 0 and made == {Role.CACHE}:
+        return made
+    return frozenset({_role(node, position, value)})
 
 
 def _role(node: Node, position: int, value: Value) -> Role:
@@ -175,10 +197,3 @@ def _role(node: Node, position: int, value: Value) -> Role:
     if position in PARAMETERS.get(node.op, ()):
         return Role.WEIGHT
     return Role.ACTIVATION
-
-
-def _sources(root: str, parts: Mapping[str, list[str]]) -> Iterable[str]:
-    """Yield a tensor and all that Concats assembled it from."""
-    yield root
-    for part in parts.get(root, ()):
-        yield from _sources(part, parts)
