@@ -290,7 +290,7 @@ def main() -> None:
     options = parser.parse_args()
     originals = seeds()
 
-    def ask(path: Path, content: bytes, bind: Any, limit: float) -> Any:
+    def ask(content: bytes, bind: Any, limit: float) -> Any:
         try:
             return worker.read(content, dict(bind))
         except Exception as error:  # ends the process apart, and so the command

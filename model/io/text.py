@@ -15,7 +15,12 @@ def name_of(path: str | Path) -> str:
 
     A file name may be any bytes and longer than a name in a file may be.
     """
-    return os.fsencode(Path(path).stem).decode("utf-8", "replace")[:LONGEST_NAME]
+    return printable(Path(path).stem)[:LONGEST_NAME]
+
+
+def printable(path: str | Path) -> str:
+    """Return a path as text, whatever bytes it has."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def as_text(document: object) -> str:

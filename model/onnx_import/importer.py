@@ -9,6 +9,7 @@ from typing import Any
 
 from elkhound.model.errors import BadInputError
 from elkhound.model.graph import Graph, Home
+from elkhound.model.io.text import printable
 from elkhound.model.onnx_import.choices import Choices
 from elkhound.model.onnx_import.homes import choose_homes
 from elkhound.model.onnx_import.layers import with_layers
@@ -80,8 +81,8 @@ def import_onnx(
     check_bind(bind)
     choices = Choices(branches, trips, unknown_of(unknown))
     refuse_known(choices.unknown)
-    source = read_source(path, bind, time_limit_seconds)
     try:
+        source = read_source(path, bind, time_limit_seconds)
         report = _planned(source, bind, weights, activations, patterns, choices)
         if strict and report.warnings:
             count = len(report.warnings)
@@ -92,7 +93,7 @@ def import_onnx(
             )
         return report
     except BadInputError as error:
-        error.where = error.where or str(path)
+        error.where = error.where or printable(path)
         raise
 
 

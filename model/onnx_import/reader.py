@@ -58,13 +58,13 @@ def read_source(
     try:
         content = without_weights(path)
     except WireError as error:
-        raise _not_onnx(path, str(error)) from None
-    answer = ask_worker(path, content, bind, time_limit_seconds)
+        raise _not_onnx(str(error)) from None
+    answer = ask_worker(content, bind, time_limit_seconds)
     if "error" in answer:
         said = " ".join(str(answer["error"]).split())
         if "code" in answer:
-            raise BadInputError(said, code=answer["code"], where=str(path))
-        raise _not_onnx(path, said)
+            raise BadInputError(said, code=answer["code"])
+        raise _not_onnx(said)
     return _source(path, answer)
 
 
@@ -80,14 +80,12 @@ def dtype_of(onnx_name: str | None, owner: str) -> DType:
     )
 
 
-def _not_onnx(path: Path, detail: str) -> BadInputError:
-    return BadInputError(
-        f"is not an ONNX model ({detail})", code="not-onnx", where=str(path)
-    )
+def _not_onnx(detail: str) -> BadInputError:
+    return BadInputError(f"is not an ONNX model ({detail})", code="not-onnx")
 
 
 def ask_worker(
-    path: Path, content: bytes, bind: Mapping[str, int], time_limit_seconds: float
+    content: bytes, bind: Mapping[str, int], time_limit_seconds: float
 ) -> dict[str, Any]:
     """Return what worker.py says of a model, run in a process of its own."""
     request = json.dumps({"bind": dict(bind)}).encode() + b"\n"
@@ -105,7 +103,6 @@ def ask_worker(
         raise BadInputError(
             f"onnx did not finish reading it within {time_limit_seconds:g} s",
             code="reader-timeout",
-            where=str(path),
         ) from None
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
@@ -113,26 +110,20 @@ def ask_worker(
         raise BadInputError(
             f"onnx failed to read it, exit status {done.returncode}: {last}",
             code="reader-failed",
-            where=str(path),
         )
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
 
 def _check_file(path: Path) -> None:
-    where = str(path)
     if not path.exists():
-        raise BadInputError("no such file", code="missing-file", where=where)
+        raise BadInputError("no such file", code="missing-file")
     if not path.is_file():
-        raise BadInputError(
-            "is a directory, not an ONNX file", code="not-a-file", where=where
-        )
+        raise BadInputError("is a directory, not an ONNX file", code="not-a-file")
     if not os.access(path, os.R_OK):
-        raise BadInputError("cannot be read", code="unreadable-file", where=where)
+        raise BadInputError("cannot be read", code="unreadable-file")
     if path.stat().st_size == 0:
-        raise BadInputError(
-            "is not an ONNX model (it is empty)", code="not-onnx", where=where
-        )
+        raise _not_onnx("it is empty")
 
 
 def _source(path: Path, answer: dict[str, Any]) -> Source:

@@ -88,9 +88,7 @@ def in_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     ):
         return
 
-    def ask(
-        path: Path, content: bytes, bind: Mapping[str, int], limit: float
-    ) -> dict[str, Any]:
+    def ask(content: bytes, bind: Mapping[str, int], limit: float) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(json.dumps(read(content, dict(bind))))
         return answer
 

@@ -264,3 +264,11 @@ def test_a_graph_has_a_name_that_files_may_hold(files: Any, tmp_path: Path) -> N
     path = files.write([node("Relu", ["x"], ["y"])], {"x": (3, 4)}, "y")
     odd = path.rename(tmp_path / os.fsdecode(b"\xff" + b"a" * 230 + b".onnx"))
     assert import_onnx(odd).graph.name == "\ufffd" + "a" * 199
+
+
+def test_a_refusal_is_text_whatever_bytes_the_files_name_has(tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"\xff.onnx")
+    odd.write_bytes(b"no model")
+    with pytest.raises(BadInputError) as error:
+        import_onnx(odd)
+    assert ascii(error.value.where).endswith(r"/\ufffd.onnx'")

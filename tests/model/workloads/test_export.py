@@ -31,9 +31,7 @@ FORMS = pytest.mark.parametrize("form", ["plain", "contrib"])
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read files in the test's process, which is faster."""
 
-    def ask(
-        path: Path, content: bytes, bind: Mapping[str, int], limit: float
-    ) -> dict[str, Any]:
+    def ask(content: bytes, bind: Mapping[str, int], limit: float) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(json.dumps(read(content, dict(bind))))
         return answer
 
