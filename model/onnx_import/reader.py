@@ -23,7 +23,7 @@ from elkhound.model.onnx_import.source import (
     Value,
     captured,
 )
-from elkhound.model.onnx_import.wire import WireError, without_weights
+from elkhound.model.onnx_import.wire import NestedError, WireError, without_weights
 
 WORKER = Path(__file__).with_name("worker.py")
 ENVIRONMENT = {"PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads reserve memory
@@ -59,6 +59,8 @@ def read_source(
         content = without_weights(path)
     except WireError as error:
         raise _not_onnx(str(error)) from None
+    except NestedError as error:
+        raise BadInputError(str(error), code="too-deep") from None
     answer = ask_worker(content, bind, time_limit_seconds)
     if "error" in answer:
         said = " ".join(str(answer["error"]).split())

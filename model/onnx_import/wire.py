@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 LONGEST_DATA_BYTES = 64 * 1024  # holds the elements of any constant that is read
 WINDOW_BYTES = 16 * 1024
-DEEPEST = 60  # messages inside one another; protobuf gives up at 100
+DEEPEST = 30  # graphs in a graph; each takes 3 of the 100 messages protobuf allows
 
 # message -> field number -> message of that field
 PARTS: Mapping[str, Mapping[int, str]] = {
@@ -36,6 +36,16 @@ class WireError(ValueError):
     """The bytes are no protobuf message."""
 
 
+class NestedError(ValueError):
+    """Graphs inside graphs, deeper than protobuf can read."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"Ifs, Loops and Scans are nested more than {DEEPEST} deep, deeper than "
+            f"protobuf reads messages"
+        )
+
+
 def without_weights(path: Path) -> bytes:
     """Return the model of a file, its long constants without data.
 
@@ -43,9 +53,11 @@ def without_weights(path: Path) -> bytes:
     ------
     WireError
         The file is no protobuf message, or is cut off.
+    NestedError
+        Its graphs are nested too deep.
     """
     with path.open("rb", buffering=0) as file:
-        return b"".join(_message(_Data(file), 0, path.stat().st_size, "Model", 0))
+        return b"".join(_message(_Data(file), 0, path.stat().st_size, "Model", -1))
 
 
 class _Data:
@@ -80,9 +92,13 @@ class _Data:
 
 
 def _message(data: _Data, start: int, end: int, kind: str, depth: int) -> list[bytes]:
-    """Return what is kept of a message, in pieces."""
+    """Return what is kept of a message, in pieces.
+
+    `depth` is that of the graph around it, 0 for the model's own.
+    """
+    depth += kind == "Graph"
     if depth > DEEPEST:
-        raise WireError(f"messages more than {DEEPEST} deep")
+        raise NestedError
     parts, dropped = PARTS[kind], LEFT_OUT.get(kind, frozenset())
     kept: list[bytes] = []
     copied = position = start  # all before `copied` is in `kept`, or left out
@@ -102,7 +118,7 @@ def _message(data: _Data, start: int, end: int, kind: str, depth: int) -> list[b
             kept.append(data.cut(copied, field))
             copied = position
         if number in parts:
-            inner = _message(data, body, position, parts[number], depth + 1)
+            inner = _message(data, body, position, parts[number], depth)
             kept += [_encoded(key), _encoded(sum(map(len, inner))), *inner]
     kept.append(data.cut(copied, end))
     return kept

@@ -404,6 +404,12 @@ def read(content: bytes, bind: dict[str, int]) -> Json:
             }
         try:
             model = onnx.inliner.inline_local_functions(model)
+        except DecodeError:
+            return {
+                "error": "once its local functions are inlined, Ifs, Loops and Scans "
+                "are nested deeper than protobuf reads messages",
+                "code": "too-deep",
+            }
         except REFUSALS as error:
             warnings.append(
                 f"local functions could not be inlined: {first_line(error)}"

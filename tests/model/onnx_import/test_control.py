@@ -376,3 +376,58 @@ def test_a_branch_is_named_for_one_iteration_or_for_all(files: Any) -> None:
     assert [o.einsum.passes for o in every.operators] == [(Pass.UNARY,)] * 3
     but_one = read_choosing(files, **{"if": "else", "if_1": "then"})
     assert [o.einsum.macs for o in but_one.operators] == [0, 3 * 4 * 4, 0]
+
+
+def nested(depth: int, leaf: Any, *, mark: str = "") -> GraphProto:
+    """A branch that holds an If in an If … `depth` deep, and `leaf` innermost."""
+    result = f"{mark}{depth}"
+    inner = leaf(result)
+    if depth:
+        then = nested(depth - 1, leaf, mark=mark)
+        inner = node(
+            "If", ["condition"], [result], then_branch=then, else_branch=branch("Abs")
+        )
+    return helper.make_graph(
+        [inner], "branch", [], [value(result, TensorProto.FLOAT16, (3, 4))]
+    )
+
+
+def relu(result: str) -> Any:
+    return node("Relu", ["x"], [result])
+
+
+@pytest.mark.parametrize("depth", [20, 30])
+def test_ifs_may_be_nested_as_deep_as_protobuf_reads(files: Any, depth: int) -> None:
+    nodes = conditional(nested(depth - 1, relu), branch("Abs"))
+    names = ["choice", *(f"{d}" for d in range(1, depth))]  # unnamed: by their outputs
+    options = {"branches": dict.fromkeys(names, "then")}
+    report = files.read(nodes, INPUTS, "y", options=options)
+    assert [o.einsum.inputs[0].tensor for o in report.graph.operators] == ["x"]
+    assert [o.name for o in report.graph.operators] == ["0"]  # the innermost
+
+
+def test_ifs_that_are_nested_deeper_are_refused_for_it(files: Any) -> None:
+    nodes = conditional(nested(30, relu), branch("Abs"))
+    with pytest.raises(BadInputError, match="nested more than 30 deep") as error:
+        files.read(nodes, INPUTS, "y")
+    assert error.value.code == "too-deep"
+
+
+def test_ifs_that_functions_nest_deeper_are_refused_for_it(files: Any) -> None:
+    # 20 of the graph around 20 of the function
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    inside = nested(20, relu, mark="f").node
+    function = helper.make_function(
+        "mine", "Deep", ["x", "condition"], ["f20"], inside, imports
+    )
+
+    def call(result: str) -> Any:
+        return node("Deep", ["x", "condition"], [result], domain="mine")
+
+    nodes = [
+        *conditional(nested(19, call), branch("Abs")),
+        node("Deep", ["y", "condition"], ["z"], domain="mine"),
+    ]
+    with pytest.raises(BadInputError, match="once its local functions are") as error:
+        files.read(nodes, INPUTS, "z", functions=[function])
+    assert error.value.code == "too-deep"
