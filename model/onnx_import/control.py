@@ -212,6 +212,8 @@ def _run(
     names = dict(fed)
     for name, value in graph.constants.items():
         names[name] = resolver.constant(name, value)
+    for name, error in graph.unplannable.items():
+        names[name] = resolver.refuse(name, error)
     for made in (name for n in inner for name in n.outputs):
         if made:
             names[made] = resolver.fresh(f"{made}{suffix}")
@@ -238,7 +240,7 @@ def _renamed(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def _with_outer_names(graph: Subgraph, names: Mapping[str, str]) -> Subgraph:
-    inside = {*graph.inputs, *graph.constants}
+    inside = {*graph.inputs, *graph.constants, *graph.unplannable}
     inside.update(name for node in graph.nodes for name in node.outputs)
     outer = {name: new for name, new in names.items() if name not in inside}
     return replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -106,9 +106,10 @@ def _planned(
     decided: Choices,
 ) -> ImportReport:
     every = named(source.nodes)
-    given = {*source.constants, *(value.name for value in source.inputs)}
+    given = {*source.constants, *source.unplannable}
+    given.update(value.name for value in source.inputs)
     refuse_written_twice(every, given)
-    _refuse_unmade(source.outputs, every, given, decided.unknown)
+    _refuse_unmade(source, every, given, decided.unknown)
     nodes = topological(live(every, source.outputs))
     refuse_unsupported(nodes, decided.unknown)
     read = frozenset(name for node in nodes for name in node.reads)
@@ -203,11 +204,13 @@ def _about_unknown(found: Mapping[str, int], unknown: Unknown) -> list[str]:
 
 
 def _refuse_unmade(
-    outputs: Iterable[str], nodes: Sequence[Node], given: set[str], unknown: Unknown
+    source: Source, nodes: Sequence[Node], given: set[str], unknown: Unknown
 ) -> None:
     """Refuse outputs that nothing makes; unknown operators first."""
     made = given.union(*(node.outputs for node in nodes))
-    for name in outputs:
+    for name in source.outputs:
+        if name in source.unplannable:
+            raise source.unplannable[name]
         if name not in made:
             refuse_unsupported(nodes, unknown)
             raise BadInputError(

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -130,42 +130,53 @@ def _check_file(path: Path) -> None:
 
 def _source(path: Path, answer: dict[str, Any]) -> Source:
     opsets = answer["opsets"]
-    nodes, constants = _contents(answer, opsets)
+    contents = _contents(answer, opsets)
+    given = {*contents.constants, *contents.unplannable}
     return Source(
         name=name_of(path),
-        nodes=nodes,
+        nodes=contents.nodes,
         inputs=tuple(
-            _declared(raw) for raw in answer["inputs"] if raw["name"] not in constants
+            _declared(raw) for raw in answer["inputs"] if raw["name"] not in given
         ),
-        outputs=tuple(answer["outputs"]),
-        constants=constants,
+        outputs=contents.outputs,
+        constants=contents.constants,
         inferred={raw["name"]: _declared(raw) for raw in answer["inferred"]},
         declared={raw["name"]: _declared(raw) for raw in answer["declared"]},
+        unplannable=contents.unplannable,
         warnings=tuple(answer["warnings"]),
         spilled=tuple(answer["spilled"]),
     )
 
 
-def _contents(
-    graph: dict[str, Any], opsets: dict[str, int]
-) -> tuple[tuple[Node, ...], dict[str, Value]]:
-    """Return nodes and constants of a graph; Constant nodes become constants."""
-    constants = {
-        name: _constant(tensor, name) for name, tensor in graph["initializers"].items()
-    }
+def _contents(graph: dict[str, Any], opsets: dict[str, int]) -> Subgraph:
+    """Return what is in a graph; Constant nodes become constants."""
+    constants: dict[str, Value] = {}
+    unplannable: dict[str, BadInputError] = {}
+
+    def add(
+        name: str, stated: Callable[[dict[str, Any], str], Value], raw: Any
+    ) -> None:
+        try:
+            constants[name] = stated(raw, name)
+        except BadInputError as error:  # nothing may read it
+            unplannable[name] = error
+
+    for name, tensor in graph["initializers"].items():
+        add(name, _constant, tensor)
     nodes = []
     for raw in graph["nodes"]:
         constant = raw["op"] == "Constant" and raw["domain"] in STANDARD_DOMAINS
         if constant and not raw["misfit"]:
-            constants[raw["outputs"][0]] = _constant_node(raw)
+            add(raw["outputs"][0], _constant_node, raw)
         else:
             nodes.append(_node(raw, opsets))
-    return tuple(nodes), constants
-
-
-def _subgraph(raw: dict[str, Any], opsets: dict[str, int]) -> Subgraph:
-    nodes, constants = _contents(raw, opsets)
-    return Subgraph(nodes, tuple(raw["inputs"]), tuple(raw["outputs"]), constants)
+    return Subgraph(
+        tuple(nodes),
+        tuple(raw if isinstance(raw, str) else raw["name"] for raw in graph["inputs"]),
+        tuple(graph["outputs"]),
+        constants,
+        unplannable,
+    )
 
 
 def _declared(raw: dict[str, Any]) -> Declared:
@@ -187,11 +198,15 @@ def _node(raw: dict[str, Any], opsets: dict[str, int]) -> Node:
             code="unsupported-operator",
         )
     attributes, subgraphs = {}, {}
+    misfit, code = raw["misfit"], "bad-node"
     for key, value in raw["attributes"].items():
         if isinstance(value, dict) and "nodes" in value:
-            subgraphs[key] = _subgraph(value, opsets)
+            subgraphs[key] = _contents(value, opsets)
         elif isinstance(value, dict):
-            attributes[key] = _constant(value, f"{op}.{key}")
+            try:
+                attributes[key] = _constant(value, f"in attribute {key}")
+            except BadInputError as error:  # the node may reach no output
+                misfit, code = misfit or error.message, error.code
         else:
             attributes[key] = value
     return Node(
@@ -201,7 +216,8 @@ def _node(raw: dict[str, Any], opsets: dict[str, int]) -> Node:
         outputs=tuple(raw["outputs"]),
         attributes=attributes,
         version=version if standard else opsets.get(domain, 1),
-        misfit=raw["misfit"],
+        misfit=misfit,
+        misfit_code=code,
         subgraphs=subgraphs,
         captured=captured(subgraphs.values()),
     )
@@ -222,11 +238,11 @@ def _constant(tensor: dict[str, Any], name: str) -> Value:
     return Value(dtype=dtype, shape=shape, constant=True, data=data)
 
 
-def _constant_node(raw: dict[str, Any]) -> Value:
+def _constant_node(raw: dict[str, Any], name: str) -> Value:
     """Return a Constant node's value, in whichever attribute it is stated."""
     for key, value in raw["attributes"].items():
         if key in ("value", "sparse_value") and isinstance(value, dict):
-            return _constant(value, raw["outputs"][0])
+            return _constant(value, name)
         if key in CONSTANT_SCALARS:
             data = np.array(value)
             return Value(DTYPES[CONSTANT_SCALARS[key]], (), constant=True, data=data)
@@ -236,7 +252,7 @@ def _constant_node(raw: dict[str, Any]) -> Value:
                 DTYPES[CONSTANT_LISTS[key]], data.shape, constant=True, data=data
             )
     raise BadInputError(
-        f"constant {raw['outputs'][0]}: only tensors and numbers can be planned, "
+        f"constant {name}: only tensors and numbers can be planned, "
         f"got {', '.join(raw['attributes']) or 'nothing'}",
         code="unsupported-type",
     )

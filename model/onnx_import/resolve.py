@@ -33,6 +33,8 @@ class Resolver:
         What the user decided about branches, loops and unknown operators.
     values : dict of str to Value
         Types, shapes, constness and known elements of everything so far.
+    unplannable : dict of str to BadInputError
+        Constants that nothing may read.
     nodes : list of Node
         What was taken: plain operators only.
     notes : list of str
@@ -48,6 +50,7 @@ class Resolver:
     source: Source
     choices: Choices
     values: dict[str, Value]
+    unplannable: dict[str, BadInputError]
     nodes: list[Node] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
@@ -58,6 +61,8 @@ class Resolver:
     def take(self, node: Node) -> None:
         """Take one node, or what it stands for."""
         for name in node.reads:
+            if name in self.unplannable:
+                raise self.unplannable[name]
             if name not in self.values:
                 raise BadInputError(
                     f"node {node.name} ({node.op}) reads {name}, which nothing makes",
@@ -84,7 +89,7 @@ class Resolver:
     def fresh(self, name: str) -> str:
         """Return a value name that nothing has yet, close to the given one."""
         candidate, number = name, 2
-        while candidate in self.values:
+        while candidate in self.values or candidate in self.unplannable:
             candidate, number = f"{name}#{number}", number + 1
         return candidate
 
@@ -94,6 +99,12 @@ class Resolver:
             self._constants[id(value)] = self.fresh(name)
             self.values[self._constants[id(value)]] = value
         return self._constants[id(value)]
+
+    def refuse(self, name: str, error: BadInputError) -> str:
+        """Return the name of a subgraph's constant that nothing may read."""
+        name = self.fresh(name)
+        self.unplannable[name] = error
+        return name
 
     def unroll(self, node: Node, iterations: int) -> None:
         """Count a loop's iterations before they are written: bodies may be empty."""
@@ -210,7 +221,8 @@ def resolve(
         What the user decided about branches, loops and unknown operators.
     """
     read = frozenset(name for node in nodes for name in node.reads)
-    resolver = Resolver(source, choices, input_values(source, read, bind))
+    values = input_values(source, read, bind)
+    resolver = Resolver(source, choices, values, dict(source.unplannable))
     resolver.take_all(nodes)
     choices.refuse_unused()
     return resolver

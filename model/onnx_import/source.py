@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elkhound.model.dtype import DType
+from elkhound.model.errors import BadInputError
 
 Data = NDArray[np.generic]
 
@@ -30,8 +31,9 @@ class Node:
         Plain values: int, float, str, lists of them; constants are `Value`.
     version : int
         Opset of the operator's domain.
-    misfit : str
-        How it differs from its operator's schema; empty if it does not.
+    misfit, misfit_code : str
+        How it differs from its operator's schema, empty if it does not; the code of
+        its refusal.
     subgraphs : mapping of str to Subgraph
         Branches of an If, body of a Loop or Scan, by attribute.
     captured : tuple of str
@@ -45,6 +47,7 @@ class Node:
     attributes: Mapping[str, object] = field(default_factory=dict)
     version: int = 13
     misfit: str = ""
+    misfit_code: str = "bad-node"
     subgraphs: Mapping[str, Subgraph] = field(default_factory=dict)
     captured: tuple[str, ...] = ()
 
@@ -90,19 +93,22 @@ class Subgraph:
         What the node around it feeds, and what it takes back.
     constants : mapping of str to Value
         Initializers and Constant nodes.
+    unplannable : mapping of str to BadInputError
+        Those of texts and the like: what to say of whatever reads one.
     """
 
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     constants: Mapping[str, Value]
+    unplannable: Mapping[str, BadInputError] = field(default_factory=dict)
 
 
 def captured(subgraphs: Iterable[Subgraph]) -> tuple[str, ...]:
     """Return the values that subgraphs read and that nothing in them makes."""
     found: dict[str, None] = {}
     for graph in subgraphs:
-        made = {*graph.inputs, *graph.constants}
+        made = {*graph.inputs, *graph.constants, *graph.unplannable}
         made.update(name for node in graph.nodes for name in node.outputs)
         read = [name for node in graph.nodes for name in node.reads]
         found.update(dict.fromkeys(n for n in (*read, *graph.outputs) if n not in made))
@@ -181,6 +187,8 @@ class Source:
         Initializers and Constant nodes.
     inferred, declared : mapping of str to Declared
         What onnx infers once the symbols are bound; what the file states.
+    unplannable : mapping of str to BadInputError
+        Constants of texts and the like: what to say of whatever reads one.
     warnings : tuple of str
         What was odd about the file.
     spilled : tuple of str
@@ -194,5 +202,6 @@ class Source:
     constants: Mapping[str, Value]
     inferred: Mapping[str, Declared]
     declared: Mapping[str, Declared]
+    unplannable: Mapping[str, BadInputError] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     spilled: tuple[str, ...] = ()

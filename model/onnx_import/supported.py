@@ -41,7 +41,7 @@ def refuse_unsupported(nodes: Sequence[Node], policy: Unknown) -> None:
     for node in nodes:
         if node.misfit:
             raise BadInputError(
-                f"node {node.name} ({node.op}): {node.misfit}", code="bad-node"
+                f"node {node.name} ({node.op}): {node.misfit}", code=node.misfit_code
             )
 
 
