@@ -91,7 +91,9 @@ class RowTable:
         names = self.columns if columns is None else tuple(columns)
         writer = csv.DictWriter(text, names, lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
-        writer.writerows(self.lines)
+        writer.writerows(
+            {name: _cell(value) for name, value in line.items()} for line in self.lines
+        )
         return text.getvalue()
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
@@ -206,7 +208,7 @@ def conditions(text: str, columns: Sequence[str]) -> list[Condition]:
 
 def as_text(value: object) -> str:
     """Return a value as tables show it and conditions name it; unknown is empty."""
-    return "" if value is None else str(value)
+    return "" if value is None else str(_cell(value))
 
 
 def _equals(value: object, text: str) -> bool:
@@ -228,9 +230,14 @@ def _order(value: Any) -> tuple[int, Any]:
     return (0, value) if number else (1, str(value))
 
 
+def _cell(value: object) -> object:
+    """Return a value as CSV holds it: lists as JSON."""
+    return json.dumps(value) if isinstance(value, list | tuple | dict) else value
+
+
 def _plain(value: object) -> object:
     """Return a value of a type that pandas and Arrow know."""
-    return value if isinstance(value, bool | int | float | None) else str(value)
+    return value if isinstance(value, bool | int | float | None) else str(_cell(value))
 
 
 def _library(name: str, purpose: str) -> Any:
