@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from elkhound.experiments.figures.designs import (
@@ -99,7 +99,25 @@ def found(lines: Sequence[Line]) -> str:
         chosen = [line for line in lines if line["model"] in models]
         ratio = fair_ratios(chosen, ("model", "chip", PER_CHIP, HBM))
         parts.append(f"{kind}: {ratio.removesuffix('.')}")
+        parts += [f"{kind}, {said}" for said in _errors(chosen)]
     return f"Elk-Full, simulated: {'; '.join(parts)}."
+
+
+def _errors(lines: Sequence[Line]) -> Iterator[str]:
+    """Say by topology how far simulated times are from planned ones."""
+    for (chip,), own in cells(lines, "chip").items():
+        ranges = []
+        for method in ("static", "elk-full"):
+            errors = [
+                100 * line["model_error"]
+                for line in own
+                if line["method"] == method and line["model_error"] is not None
+            ]
+            if errors:
+                ranges.append(f"{method} {min(errors):+.1f} to {max(errors):+.1f} %")
+        if ranges:
+            name = topology({"chip": chip})
+            yield f"{name}, simulated against planned: {', '.join(ranges)}"
 
 
 FIGURE = Figure(
@@ -113,9 +131,10 @@ FIGURE = Figure(
     draw=draw,
     found=found,
     why=(
-        "Speed-ups above the growth of cores come with SRAM, which grows too; chips "
-        "whose SRAM an operator exceeds have no plan and no point. DiT-XL's steps are "
-        "denoising steps on 256 tokens an image."
+        "SRAM grows with the cores: with its total kept, OPT-30B's speed-up is below "
+        "that of the cores (docs/elk-re-examined.md). Designs that find no room for an "
+        "operator have no plan and no point. DiT-XL's steps are denoising steps on 256 "
+        "tokens an image."
     ),
     quick_cpu_seconds=182,
 )
