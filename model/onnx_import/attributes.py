@@ -1,7 +1,8 @@
 """What attributes may be, checked once: everything after it trusts their values.
 
-Types of standard operators' attributes are held against onnx's schemas where the file
-is read (worker.py); here come ranges, and the operators that onnx does not know.
+Attributes of standard operators are held against onnx's schemas where the file is read
+(worker.py). Here come ranges, and types of what operators of com.microsoft have; others
+are refused where they are read (`Node.attribute`), so that none is silently left out.
 """
 
 from __future__ import annotations
@@ -43,24 +44,30 @@ class Range:
         if self.among:
             return "one of " + ", ".join(str(legal) for legal in self.among)
         kind = PLURAL[self.kind] if self.several else self.kind
-        if self.kind == "a number":
+        if self.kind != "an integer":
             return kind
         names = {LARGEST: "10^9", -LARGEST: "-10^9"}
         least, most = (names.get(n, str(n)) for n in (self.least, self.most))
         return f"{kind} from {least} to {most}"
 
+    @property
+    def type(self) -> str:
+        """ONNX's name of the type."""
+        one = {"an integer": "INT", "a number": "FLOAT", "a text": "STRING"}[self.kind]
+        return one + "S" * self.several
+
     def holds(self, value: object) -> bool:
-        """Tell whether a value is legal."""
-        if self.several:
-            return isinstance(value, list) and all(map(self._holds_one, value))
+        """Tell whether a value of the right type is legal."""
+        if isinstance(value, (list, tuple)):
+            return all(map(self._holds_one, value))
         return self._holds_one(value)
 
     def _holds_one(self, value: object) -> bool:
         if self.among:
-            return value in self.among and not isinstance(value, float)
+            return value in self.among
         if self.kind == "a number":
             return isinstance(value, (int, float)) and math.isfinite(value)
-        return isinstance(value, int) and self.least <= value <= self.most
+        return not isinstance(value, int) or self.least <= value <= self.most
 
 
 def _among(*legal: int | str) -> Range:
@@ -69,6 +76,7 @@ def _among(*legal: int | str) -> Range:
 
 
 COUNT, NUMBER, FLAG = Range(), Range("a number"), _among(0, 1)
+INTEGER, TEXT = Range(least=-(2**63), most=2**63), Range("a text")
 OPTIONAL_COUNT = Range(least=0)
 COUNTS = Range(several=True)
 
@@ -122,8 +130,30 @@ OWN: Mapping[str, Mapping[str, Range]] = {  # where an operator differs
     "ScatterND": {"reduction": _among("none", "add", "mul", "max", "min")},
     "NegativeLogLikelihoodLoss": {"reduction": _among("none", "sum", "mean")},
     "SoftmaxCrossEntropyLoss": {"reduction": _among("none", "sum", "mean")},
+    "SimplifiedLayerNormalization": {"axis": INTEGER, "epsilon": NUMBER},
     "com.microsoft::GatherBlockQuantized": {"block_size": COUNT},
+    "com.microsoft::GroupNorm": {"activation": INTEGER},
     "com.microsoft::MatMulNBits": {"block_size": COUNT},
+    "com.microsoft::SkipGroupNorm": {"activation": INTEGER},
+}
+INTEGERS = frozenset(
+    {"accuracy_level", "axis", "ceil_mode", "channels_last", "count_include_pad"}
+    | {"gather_axis", "group_size", "is_bidirectional", "is_packed_batching"}
+    | {"mask_index_type", "max_distance", "normalize_routing_weights"}
+    | {"past_present_share_buffer", "qk_output", "quantize_axis"}
+    | {"rotary_embedding_dim", "smooth_softmax", "stash_type", "storage_order"}
+    | {"swiglu_fusion", "use_sparse_mixer", "weight_prepacked"}
+)
+NUMBERS = frozenset(
+    {"activation_alpha", "activation_beta", "activation_gamma", "alpha", "beta"}
+    | {"epsilon", "mask_filter_value", "swiglu_limit"}
+)
+TYPES: Mapping[str, Range] = {  # of operators of com.microsoft, whatever the value
+    **dict.fromkeys(INTEGERS, INTEGER),
+    **dict.fromkeys(NUMBERS, NUMBER),
+    **dict.fromkeys(("activation", "activation_type", "group_type"), TEXT),
+    "activation_params": Range("a number", several=True),
+    "qkv_hidden_sizes": COUNTS,
 }
 REQUIRED: Mapping[str, tuple[str, ...]] = {  # of operators that onnx has no schema of
     "com.microsoft::Attention": ("num_heads",),
@@ -143,8 +173,9 @@ def check_attributes(node: Node) -> None:
                 f"{_range(node, name)}",
                 code="bad-attribute",
             )
-    for name, value in node.attributes.items():
+    for name in node.attributes:
         legal = _range(node, name)
+        value = None if legal is None else node.attribute(name, legal.type)
         if legal is None or value is None or legal.holds(value):
             continue
         shown = repr(value)
@@ -160,4 +191,7 @@ def check_attributes(node: Node) -> None:
 
 
 def _range(node: Node, name: str) -> Range | None:
-    return OWN.get(node.op, {}).get(name) or RANGES.get(name)
+    found = OWN.get(node.op, {}).get(name) or RANGES.get(name)
+    if found is None and node.op.startswith("com.microsoft::"):
+        return TYPES.get(name)
+    return found

@@ -175,8 +175,8 @@ def _filled(node: Node, data: Sequence[Data | None]) -> Data | None:
     if data[0] is None:
         return None
     shape = [int(extent) for extent in data[0]]
-    value = node.attributes.get("value")
-    fill = value.data if isinstance(value, Value) else np.array([0.0])
+    value = node.tensor("value")
+    fill = np.array([0.0]) if value is None else value.data
     if fill is None or math.prod(shape) > SMALL:
         return None
     return np.full(shape, fill.reshape(-1)[0])

@@ -172,15 +172,14 @@ def _unplanned(
 def _zeros(nodes: Sequence[Node]) -> frozenset[str]:
     """Return the values that are zeros of any size."""
     fills = {
-        node.outputs[0]: node.attributes.get("value")
+        node.outputs[0]: node.tensor("value")
         for node in nodes
         if node.op == "ConstantOfShape"
     }
     return frozenset(
         name
         for name, fill in fills.items()
-        if not isinstance(fill, Value)
-        or (fill.data is not None and not fill.data.any())
+        if fill is None or (fill.data is not None and not fill.data.any())
     )
 
 

@@ -20,6 +20,7 @@ from elkhound.model.onnx_import.source import (
     Node,
     Source,
     Subgraph,
+    Unread,
     Value,
     captured,
 )
@@ -187,7 +188,7 @@ def _declared(raw: dict[str, Any]) -> Declared:
 def _node(raw: dict[str, Any], opsets: dict[str, int]) -> Node:
     domain, op = raw["domain"], raw["op"]
     standard = domain in STANDARD_DOMAINS
-    version = opsets.get("", opsets.get("ai.onnx", 1))
+    version = opsets.get("", 1)
     if standard and (op in CONTRIB_ONLY or (op == "Attention" and version < 23)):
         domain, standard = CONTRIB, False  # exporters drop the domain of these
     op = op if standard else f"{domain}::{op}"
@@ -197,16 +198,19 @@ def _node(raw: dict[str, Any], opsets: dict[str, int]) -> Node:
             f"that an import makes its own operators in",
             code="unsupported-operator",
         )
-    attributes, subgraphs = {}, {}
-    misfit, code = raw["misfit"], "bad-node"
+    attributes: dict[str, object] = {}
+    subgraphs: dict[str, Subgraph] = {}
+    misfit, code = raw["misfit"], raw["misfit_code"]
     for key, value in raw["attributes"].items():
         if isinstance(value, dict) and "nodes" in value:
             subgraphs[key] = _contents(value, opsets)
+        elif isinstance(value, dict) and "kind" in value:
+            attributes[key] = Unread(value["kind"])
         elif isinstance(value, dict):
             try:
                 attributes[key] = _constant(value, f"in attribute {key}")
             except BadInputError as error:  # the node may reach no output
-                misfit, code = misfit or error.message, error.code
+                misfit, code = (misfit, code) if misfit else (error.message, error.code)
         else:
             attributes[key] = value
     return Node(

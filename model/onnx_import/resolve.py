@@ -69,7 +69,7 @@ class Resolver:
                     code="missing-value",
                 )
         refuse_unsupported([node], self.choices.unknown)
-        if not node.op.startswith("elkhound::"):
+        if node.op in SUPPORTED and not node.op.startswith("elkhound::"):
             check_attributes(node)
         if node.op not in SUPPORTED:
             self._take_unknown(node)

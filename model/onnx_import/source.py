@@ -14,6 +14,16 @@ from elkhound.model.errors import BadInputError
 
 Data = NDArray[np.generic]
 
+KINDS = {  # what attributes may be, as ONNX calls it and in words
+    "INT": "an integer",
+    "FLOAT": "a number",
+    "STRING": "a text",
+    "INTS": "a list of integers",
+    "FLOATS": "a list of numbers",
+    "STRINGS": "a list of texts",
+    "TENSOR": "a tensor",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -28,7 +38,8 @@ class Node:
     inputs, outputs : tuple of str
         Value names; an empty one is an absent optional.
     attributes : mapping
-        Plain values: int, float, str, lists of them; constants are `Value`.
+        Plain values: int, float, str, lists of them; constants are `Value`, others
+        `Unread`.
     version : int
         Opset of the operator's domain.
     misfit, misfit_code : str
@@ -56,25 +67,49 @@ class Node:
         """All that has to be there before: inputs, and what subgraphs capture."""
         return (*filter(None, self.inputs), *self.captured)
 
+    def attribute(self, name: str, wanted: str) -> object:
+        """Return an attribute of a type such as ``INTS``; None where it is absent.
+
+        Every attribute is read here: one of another type is refused, not left out.
+        """
+        value = self.attributes.get(name)
+        if value is None or _is(value, wanted):
+            return value
+        raise BadInputError(
+            f"node {self.name} ({self.op}): attribute {name} is {_shown(value)}, "
+            f"must be {KINDS[wanted]} ({wanted})",
+            code="bad-attribute",
+        )
+
     def integer(self, name: str, default: int) -> int:
         """Return an integer attribute."""
-        value = self.attributes.get(name, default)
+        value = self.attribute(name, "INT")
         return value if isinstance(value, int) else default
 
     def number(self, name: str, default: float) -> float:
         """Return a float attribute."""
-        value = self.attributes.get(name, default)
+        value = self.attribute(name, "FLOAT")
         return float(value) if isinstance(value, (int, float)) else default
-
-    def integers(self, name: str) -> tuple[int, ...] | None:
-        """Return a list attribute, or None where it is absent."""
-        value = self.attributes.get(name)
-        return tuple(int(v) for v in value) if isinstance(value, list) else None
 
     def text(self, name: str, default: str) -> str:
         """Return a string attribute."""
-        value = self.attributes.get(name, default)
+        value = self.attribute(name, "STRING")
         return value if isinstance(value, str) else default
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """Return a list of integers, or None where it is absent."""
+        value = self.attribute(name, "INTS")
+        return tuple(value) if isinstance(value, (list, tuple)) else None
+
+    def numbers(self, name: str) -> tuple[float, ...] | None:
+        """Return a list of numbers, or None where it is absent."""
+        value = self.attribute(name, "FLOATS")
+        return tuple(map(float, value)) if isinstance(value, (list, tuple)) else None
+
+    def tensor(self, name: str) -> Value | None:
+        """Return a constant attribute, or None where it is absent."""
+        value = self.attribute(name, "TENSOR")
+        return value if isinstance(value, Value) else None
 
     def input(self, index: int) -> str:
         """Return an input's name, empty where it is absent."""
@@ -167,6 +202,45 @@ class Declared:
             return None
         known = tuple(dim for dim in self.dims if isinstance(dim, int))
         return known if len(known) == len(self.dims) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An attribute of which no plan needs the value.
+
+    Parameters
+    ----------
+    kind : str
+        ONNX's name of its type, or what it is otherwise.
+    """
+
+    kind: str
+
+
+SCALARS: Mapping[str, type | tuple[type, ...]] = {  # a whole number is a number too
+    "INT": int,
+    "FLOAT": (int, float),
+    "STRING": str,
+    "TENSOR": Value,
+}
+
+
+def _is(value: object, wanted: str) -> bool:
+    """Tell whether an attribute is of a type; an empty list is of any list's."""
+    if wanted in SCALARS:
+        return isinstance(value, SCALARS[wanted])
+    return isinstance(value, (list, tuple)) and all(_is(v, wanted[:-1]) for v in value)
+
+
+def _shown(value: object) -> str:
+    """Return an attribute's value and type as a few characters of a message."""
+    if isinstance(value, Unread):
+        return value.kind
+    if isinstance(value, Value):
+        return "a TENSOR"
+    found = next((kind for kind in KINDS if _is(value, kind)), "of no known type")
+    text = repr(value[:9] if isinstance(value, list) else value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({found})"
 
 
 @dataclass(frozen=True, slots=True)

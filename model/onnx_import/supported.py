@@ -58,7 +58,7 @@ def refuse_known(policy: Unknown) -> None:
 
 def _unknown(nodes: Iterable[Node]) -> Iterable[Node]:
     for node in nodes:
-        if node.op not in SUPPORTED:
+        if node.op not in SUPPORTED and node.op != "Constant":  # malformed ones stay
             yield node
         if node.op in ("Loop", "Scan"):
             for body in node.subgraphs.values():

@@ -72,6 +72,11 @@ def type_name(element_type: int) -> str:
     return f"TYPE_{element_type}"
 
 
+def standard(domain: str) -> str:
+    """Return a domain, ONNX's own under the shorter of its two names."""
+    return "" if domain == "ai.onnx" else domain
+
+
 def tensors_of(nodes: Iterable[onnx.NodeProto]) -> Iterable[onnx.TensorProto]:
     """Yield the tensors in attributes, through subgraphs."""
     for node in nodes:
@@ -131,10 +136,13 @@ def tensor_json(tensor: onnx.TensorProto) -> Json:
 def attribute_json(attribute: onnx.AttributeProto, opsets: dict[str, int]) -> object:
     """Return a plain value; tensors as `tensor_json`, graphs as `graph_json`.
 
-    None for a reference to an attribute of the function around the node.
+    What is none of these, or a reference, says only what it is, as ``{"kind"}``.
     """
     if attribute.ref_attr_name:
-        return None
+        return {"kind": "a reference to an attribute of a function around it"}
+    kind = kind_of(attribute)
+    if kind not in KINDS and kind != "SPARSE_TENSOR":
+        return {"kind": f"of type {kind}"}
     value = onnx.helper.get_attribute_value(attribute)
     if isinstance(value, bytes):
         return value.decode(errors="replace")
@@ -146,11 +154,16 @@ def attribute_json(attribute: onnx.AttributeProto, opsets: dict[str, int]) -> ob
         return graph_json(value, opsets)
     if isinstance(value, (int, float)):
         return value
-    if attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS):
-        return list(value)
-    if attribute.type == onnx.AttributeProto.STRINGS:
+    if kind == "STRINGS":
         return [text.decode(errors="replace") for text in value]
-    return None
+    return list(value)
+
+
+def kind_of(attribute: onnx.AttributeProto) -> str:
+    """Return onnx's own name of an attribute's type, such as ``INTS``."""
+    if attribute.type in onnx.AttributeProto.AttributeType.values():
+        return str(onnx.AttributeProto.AttributeType.Name(attribute.type))
+    return f"TYPE_{attribute.type}"
 
 
 def is_number(dim: onnx.TensorShapeProto.Dimension) -> bool:
@@ -178,63 +191,69 @@ def value_json(value: onnx.ValueInfoProto) -> Json:
     }
 
 
-def attribute_type(attribute: onnx.AttributeProto) -> object:
-    """Return an attribute's type as schemas state it."""
-    name = onnx.AttributeProto.AttributeType.Name(attribute.type)
-    return getattr(onnx.defs.OpSchema.AttrType, name, None)
-
-
-def kind(wanted: onnx.defs.OpSchema.Attribute) -> str:
-    """Return the type that a schema asks of an attribute, in words."""
-    name = str(wanted.type).rpartition(".")[2]
-    return KINDS.get(name, f"of type {name}")
+def wanted_kind(wanted: onnx.defs.OpSchema.Attribute) -> str:
+    """Return onnx's own name of the type that a schema asks of an attribute."""
+    return str(wanted.type).rpartition(".")[2]
 
 
 def shown(attribute: onnx.AttributeProto) -> str:
-    """Return an attribute's value as a few characters of a message."""
-    if attribute.type == onnx.AttributeProto.UNDEFINED:
-        return "of no type"
+    """Return an attribute's value and type as a few characters of a message."""
+    kind = kind_of(attribute)
+    if kind not in KINDS:
+        return f"of type {kind}"
     value = onnx.helper.get_attribute_value(attribute)
     if isinstance(value, Message):
-        return type(value).__name__
-    if hasattr(value, "__iter__") and not isinstance(value, bytes):
+        return f"a {kind}"
+    if kind.endswith("S"):
         value = [
             v.decode(errors="replace") if isinstance(v, bytes) else v
             for v in list(value)[:9]
         ]
     text = repr(value.decode(errors="replace") if isinstance(value, bytes) else value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({kind})"
 
 
-def misfit(node: onnx.NodeProto, opsets: dict[str, int]) -> str:
-    """Return how a node differs from its operator's schema; empty if it does not."""
-    domain = "" if node.domain == "ai.onnx" else node.domain
+def misfit(node: onnx.NodeProto, opsets: dict[str, int]) -> tuple[str, str]:
+    """Return how a node differs from its operator's schema, and the refusal's code.
+
+    The first is empty if it does not differ.
+    """
+    domain = standard(node.domain)
     try:
         schema = onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
     except (onnx.defs.SchemaError, TypeError):
-        return ""  # not an operator onnx knows, or no opset it can have
+        return "", ""  # not an operator onnx knows, or no opset it can have
     for what, names, least, most in (
         ("inputs", node.input, schema.min_input, schema.max_input),
         ("outputs", node.output, schema.min_output, schema.max_output),
     ):
         if not least <= len(names) <= most:
-            return f"has {len(names)} {what}, takes {least} to {most}"
+            return f"has {len(names)} {what}, takes {least} to {most}", "bad-node"
+    return unlike(node, schema), "bad-attribute"
+
+
+def unlike(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> str:
+    """Return which attribute differs from a schema, and how; empty if none does."""
     given = {attribute.name: attribute for attribute in node.attribute}
     for name, attribute in given.items():
         if attribute.ref_attr_name:
             return f"attribute {name} refers to a function, which is not around it"
     for name, wanted in schema.attributes.items():
-        if name in given and attribute_type(given[name]) != wanted.type:
-            return f"attribute {name} is {shown(given[name])}, must be {kind(wanted)}"
+        kind = wanted_kind(wanted)
+        words = f"{KINDS.get(kind, 'an attribute')} ({kind})"
+        if name in given and kind_of(given[name]) != kind:
+            return f"attribute {name} is {shown(given[name])}, must be {words}"
         if name not in given and wanted.required:
-            return f"lacks attribute {name}, {kind(wanted)}"
+            return f"lacks attribute {name}, {words}"
     return ""
 
 
 def node_json(node: onnx.NodeProto, opsets: dict[str, int]) -> Json:
     """Return a node with plain attributes."""
+    text, code = misfit(node, opsets)
     return {
-        "misfit": misfit(node, opsets),
+        "misfit": text,
+        "misfit_code": code,
         "name": node.name,
         "domain": node.domain,
         "op": node.op_type,
@@ -423,7 +442,7 @@ def read(content: bytes, bind: dict[str, int]) -> Json:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
     except REFUSALS as error:
         warnings.append(f"onnx shape inference gave up: {first_line(error)}")
-    opsets = {o.domain: o.version for o in model.opset_import}
+    opsets = {standard(o.domain): o.version for o in model.opset_import}
     return {
         "opsets": opsets,
         "inputs": inputs,

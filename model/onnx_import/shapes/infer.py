@@ -236,8 +236,8 @@ def _own_dtype(node: Node, inputs: Sequence[Value | None], output: int) -> DType
     if attribute == "output_datatype":
         return DTYPES["float32"]
     if node.op == "ConstantOfShape":
-        value = node.attributes.get("value")
-        return value.dtype if isinstance(value, Value) else DTYPES["float32"]
+        fill = node.tensor("value")
+        return DTYPES["float32"] if fill is None else fill.dtype
     index = {"Where": 1, "DequantizeLinear": 1, "OneHot": 2}.get(node.op, 0)
     value = inputs[index] if index < len(inputs) else None
     if value is None:

@@ -44,12 +44,12 @@ def resize(node: Node, values: Sequence[Value | None]) -> list[Shape]:
     place = {"Upsample": 1}.get(node.op, 1 if node.version < 11 else 2)
     if len(values) > 3 and values[3] is not None and values[3].shape != (0,):
         return [_sized(node, shape, axes, integers(values, 3))]
-    scales = node.attributes.get("scales")
-    if not isinstance(scales, list):
+    scales = node.numbers("scales")
+    if scales is None:
         data = need(values, place).data
         if data is None:
             raise UnknownError(f"input {place} decides the shape but is not known")
-        scales = [float(v) for v in data.reshape(-1)]
+        scales = tuple(float(v) for v in data.reshape(-1))
     if len(scales) != len(axes):
         raise ShapeError(f"{len(scales)} scales for {len(axes)} axes")
     scaled = list(shape)

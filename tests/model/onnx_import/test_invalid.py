@@ -43,7 +43,7 @@ def case(
 
 CASES = [
     # attributes: wrong type, missing, out of range
-    case("text", "Softmax", "x", "axis is 'last', must be an integer", axis="last"),
+    case("text", "Softmax", "x", r"'last' \(STRING\), must be an integer", axis="last"),
     case("floats", "Transpose", "x", r"perm is \[0.5.*list of integers", perm=[0.5]),
     case("missing", "MaxPool", "x", "lacks attribute kernel_shape, a list of", IMAGE),
     case("group", "Conv", "xw", "group is 0, must be an integer from 1", IMAGE,
