@@ -12,6 +12,7 @@ from elkhound.model.onnx_import.choices import Choices
 from elkhound.model.onnx_import.constants import fold
 from elkhound.model.onnx_import.control import CONTROL, inline
 from elkhound.model.onnx_import.expand import EXPANSIONS, Expansion
+from elkhound.model.onnx_import.expand.legacy import LEGACY
 from elkhound.model.onnx_import.order import legible
 from elkhound.model.onnx_import.shapes.infer import input_values, node_values
 from elkhound.model.onnx_import.source import Node, Source, Value
@@ -71,6 +72,7 @@ class Resolver:
         refuse_unsupported([node], self.choices.unknown)
         if node.op in SUPPORTED and not node.op.startswith("elkhound::"):
             check_attributes(node)
+        node = self._modern(node)
         if node.op not in SUPPORTED:
             self._take_unknown(node)
         elif node.op in CONTROL:
@@ -120,6 +122,21 @@ class Resolver:
         """Tell the user something, once."""
         if text not in self.notes:
             self.notes.append(text)
+
+    def _modern(self, node: Node) -> Node:
+        """Return a node of an old opset as the next one that is plain says it."""
+        until, rewrite = LEGACY.get(node.op, (0, None))
+        if rewrite is None or node.version >= until:
+            return node
+        inputs = [self.values[name] if name else None for name in node.inputs]
+        try:
+            return replace(rewrite(Expansion(node, inputs, self)), version=until)
+        except (ValueError, IndexError) as error:
+            raise BadInputError(
+                f"node {node.name} ({node.op} of opset {node.version}): {error}",
+                code="bad-shape",
+                hint=f"nearest supported: {node.op} of opset {until}",
+            ) from error
 
     def _append(self, node: Node) -> None:
         base = legible(node.name)
