@@ -30,6 +30,7 @@ from elkhound.model.onnx_import.supported import refuse_known, refuse_unsupporte
 from elkhound.model.onnx_import.symbols import bound_symbols, check_bind
 from elkhound.model.onnx_import.unknown import Unknown, unknown_of
 
+READING_SECONDS = 24.0  # a command starts up, too, and may take 30 s
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -44,7 +45,7 @@ def import_onnx(
     trips: Mapping[str, int] = NOTHING,
     unknown: str | Path = "error",
     strict: bool = False,
-    time_limit_seconds: float = 30,
+    time_limit_seconds: float = READING_SECONDS,
 ) -> ImportReport:
     """Read an ONNX file as a graph to plan; weights are never read.
 
@@ -70,7 +71,8 @@ def import_onnx(
     strict : bool
         Refuse a file that gives any warning.
     time_limit_seconds : float
-        Limit on reading, which runs in a process of its own.
+        Limit on reading, which runs in a process of its own, from the call until that
+        process is gone.
 
     Raises
     ------

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from elkhound.model.onnx_import.wire import NestedError, WireError, without_weig
 
 WORKER = Path(__file__).with_name("worker.py")
 ENVIRONMENT = {"PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads reserve memory
+ENDING_SECONDS = 1.0  # until a killed process has given back its memory
 OURS = "elkhound::"  # operators that the import itself makes
 STANDARD_DOMAINS = ("", "ai.onnx")
 CONTRIB = "com.microsoft"
@@ -53,8 +55,10 @@ def read_source(
     bind : mapping of str to int
         Extents of symbolic dimensions.
     time_limit_seconds : float
-        Limit on onnx's native code, which some well-formed files make hang.
+        Limit on onnx's native code, which some well-formed files make hang; from now
+        until its process is gone.
     """
+    deadline = time.monotonic() + time_limit_seconds
     _check_file(path)
     try:
         content = without_weights(path)
@@ -62,7 +66,15 @@ def read_source(
         raise _not_onnx(str(error)) from None
     except NestedError as error:
         raise BadInputError(str(error), code="too-deep") from None
-    answer = ask_worker(content, bind, time_limit_seconds)
+    ending = min(ENDING_SECONDS, time_limit_seconds / 10)
+    left = max(deadline - time.monotonic() - ending, 0)
+    try:
+        answer = ask_worker(content, bind, left)
+    except subprocess.TimeoutExpired:
+        raise BadInputError(
+            f"onnx did not finish reading it within {time_limit_seconds:g} s",
+            code="reader-timeout",
+        ) from None
     if "error" in answer:
         said = " ".join(str(answer["error"]).split())
         if "code" in answer:
@@ -90,23 +102,23 @@ def _not_onnx(detail: str) -> BadInputError:
 def ask_worker(
     content: bytes, bind: Mapping[str, int], time_limit_seconds: float
 ) -> dict[str, Any]:
-    """Return what worker.py says of a model, run in a process of its own."""
+    """Return what worker.py says of a model, run in a process of its own.
+
+    Raises
+    ------
+    TimeoutExpired
+        It did not answer in time, and was killed.
+    """
     request = json.dumps({"bind": dict(bind)}).encode() + b"\n"
     search_path = os.pathsep.join(entry for entry in sys.path if entry)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", str(WORKER)],
-            input=request + content,
-            capture_output=True,
-            timeout=time_limit_seconds,
-            env={**os.environ, "PYTHONPATH": search_path} | ENVIRONMENT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise BadInputError(
-            f"onnx did not finish reading it within {time_limit_seconds:g} s",
-            code="reader-timeout",
-        ) from None
+    done = subprocess.run(
+        [sys.executable, "-P", str(WORKER)],
+        input=request + content,
+        capture_output=True,
+        timeout=time_limit_seconds,
+        env={**os.environ, "PYTHONPATH": search_path} | ENVIRONMENT,
+        check=False,
+    )
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         last = (said or ["no message"])[-1]

@@ -65,6 +65,47 @@ def test_reading_is_limited_in_time(files: Any) -> None:
     assert error.value.code == "reader-timeout"
 
 
+def test_the_limit_counts_what_comes_before_the_process_and_its_end(
+    files: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = files.write([node("Relu", ["x"], ["y"])], {"x": (3, 4)}, "y")
+    clock, given = [1000.0], []
+
+    def slowly(path: Path) -> bytes:
+        clock[0] += 7.5
+        return path.read_bytes()
+
+    def hang(command: Any, *, timeout: float, **options: Any) -> None:
+        given.append(timeout)
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("elkhound.model.onnx_import.reader.without_weights", slowly)
+    monkeypatch.setattr("subprocess.run", hang)
+    with pytest.raises(BadInputError, match=r"within 24 s") as error:
+        import_onnx(path)
+    assert error.value.code == "reader-timeout"
+    assert given == [24 - 7.5 - 1]  # a second to end in
+
+
+def test_a_process_that_hangs_is_killed_with_its_memory(
+    files: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = files.write([node("Relu", ["x"], ["y"])], {"x": (3, 4)}, "y")
+    deaf = tmp_path / "deaf.py"
+    deaf.write_text(
+        "import os, pathlib, signal\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
+        "while True: pass\n"
+    )
+    monkeypatch.setattr("elkhound.model.onnx_import.reader.WORKER", deaf)
+    with pytest.raises(BadInputError, match=r"within 3 s"):
+        import_onnx(path, time_limit_seconds=3)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
 @pytest.mark.slow
 def test_reading_is_limited_in_memory(files: Any) -> None:
     # onnx's inference writes out the range, 2^62 elements
