@@ -26,7 +26,7 @@ demo: $(VENV)/.installed
 	$(BIN)/elkhound compare examples/decoder_block.onnx --bind batch=4,context=512 --chip toy-64 --time-limit 20 --run-dir $(RUN_DIR)
 
 figures: $(VENV)/.installed
-	$(BIN)/elkhound figures --quick --jobs 2
+	$(BIN)/elkhound figures --quick
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.experiments.jobs import default_jobs
 
 if TYPE_CHECKING:
     from elkhound.experiments.figures.figure import Figure
@@ -23,8 +24,8 @@ MOST_JOBS = 512
         "Examples:",
         "  elkhound figures --list",
         "  elkhound figures elk-17 --quick",
-        "  elkhound figures --quick --jobs 2",
-        "  elkhound figures elk-17 elk-19 --jobs 2 --output runs/figures --json",
+        "  elkhound figures --quick",
+        "  elkhound figures elk-17 elk-19 --jobs 8 --output runs/figures --json",
         "",
         "Exit status: 0 all figures are made, 2 bad input or a figure or point failed,",
         "5 contradiction, 130 after Ctrl-C.",
@@ -41,9 +42,8 @@ MOST_JOBS = 512
 @click.option(
     "--jobs",
     type=click.IntRange(min=1, max=MOST_JOBS),
-    default=1,
-    show_default=True,
-    help="Points that run at a time.",
+    help="Points that run at a time.  [default: cores this process may use, at most "
+    "one for every 5 GiB of memory, with --quick 1.5]",
 )
 @click.option(
     "--list", "only_list", is_flag=True, help="Say which figures there are, and end."
@@ -56,7 +56,7 @@ def command(
     names: tuple[str, ...],
     quick: bool,
     output: Path | None,
-    jobs: int,
+    jobs: int | None,
     only_list: bool,
     as_json: bool,
 ) -> None:
@@ -74,7 +74,10 @@ def command(
         _print_list(chosen, as_json)
         return
     folder = output or Path("runs/figures-quick" if quick else "runs/figures")
-    made, interrupted = _make_all(chosen, folder, quick=quick, jobs=jobs, quiet=as_json)
+    workers = default_jobs(quick=quick) if jobs is None else jobs
+    made, interrupted = _make_all(
+        chosen, folder, quick=quick, jobs=workers, quiet=as_json
+    )
     if as_json:
         document = {"figures": [m.document() for m in made], "run_dir": str(folder)}
         click.echo(json.dumps(document, indent=2))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.said import Said
 
+from elkhound.experiments.cli import figures as verb
 from elkhound.experiments.figures import registry
 from elkhound.experiments.figures.designs import (
     design_bars_of,
@@ -20,7 +22,7 @@ from elkhound.experiments.figures.designs import (
     planned,
     ratios,
 )
-from elkhound.experiments.figures.figure import Figure, Line
+from elkhound.experiments.figures.figure import Bench, Figure, Line, Measured
 from elkhound.experiments.figures.measures import Computed, Swept, points_of_grids
 from elkhound.experiments.plots.design_bars import design_bars_figure
 from elkhound.model.errors import BadInputError
@@ -79,7 +81,7 @@ TINY = Figure(
 
 @pytest.fixture
 def own_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Registers tiny, squares and broken in place of all figures."""
+    """Registers tiny, squares and broken in place of all figures; one job."""
     own = {f.name: f for f in (TINY, computed("broken", broken))}
     own["squares"] = computed("squares", squares)
     monkeypatch.setattr(registry, "SCRIPTS", dict.fromkeys(own, ""))
@@ -89,6 +91,7 @@ def own_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(registry, "import_module", module)
     monkeypatch.setattr(registry, "figure", own.__getitem__)
+    monkeypatch.setattr(verb, "default_jobs", lambda quick: 1)
 
 
 @pytest.mark.usefixtures("own_figures")
@@ -120,6 +123,30 @@ def test_a_second_run_measures_nothing_and_writes_the_same_rows(say: Say) -> Non
     assert (tiny["reused"], tiny["computed"]) == (2, 0)
     assert (square["reused"], square["computed"]) == (2, 0)
     assert Path("out/tiny/rows.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("flags", "jobs"),
+    [
+        pytest.param([], 5, id="as many as the machine allows"),
+        pytest.param(["--jobs", "2"], 2, id="as many as asked for"),
+    ],
+)
+def test_points_run_on_as_many_workers(
+    say: Say, monkeypatch: pytest.MonkeyPatch, flags: list[str], jobs: int
+) -> None:
+    class Heard:
+        def configuration(self, quick: bool) -> Any:
+            return []
+
+        def measured(self, bench: Bench) -> Measured:
+            return Measured(({"number": 1, "square": bench.jobs},))
+
+    squares_of_jobs = replace(computed("squares", squares), measure=Heard())
+    monkeypatch.setattr(registry, "figure", {"squares": squares_of_jobs}.__getitem__)
+    monkeypatch.setattr(verb, "default_jobs", lambda quick: 5)
+    said = say("figures", "squares", "--output", "out", *flags)
+    assert f"measured: the last is {jobs}" in said.out
 
 
 @pytest.mark.usefixtures("own_figures")
