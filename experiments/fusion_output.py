@@ -35,6 +35,7 @@ def fusion_summary(problem: FusionProblem) -> dict[str, Any]:
         "max_fused_loops": problem.mapspace.max_fused_loops,
         "max_fused_loops_per_rank": problem.mapspace.max_fused_loops_per_rank,
         "ordered_loops": problem.mapspace.ordered_loops,
+        "tiles": str(problem.mapspace.tiles),
         "energy_unit": energy_unit or None,
         "latency_unit": latency_unit,
     }

@@ -49,6 +49,7 @@ def read_fusion_source(
     max_fused_loops: int | None = None,
     max_fused_loops_per_rank: int = 1,
     ordered_loops: bool = False,
+    tiles: str = "divisors",
 ) -> Source:
     """Return the problem of mapping a workload onto an accelerator.
 
@@ -57,10 +58,10 @@ def read_fusion_source(
     name, bind, accelerator, objective
         As the command line has them; a problem file needs no accelerator, and an
         objective replaces its own. None: the file's, or energy.
-    fuse, max_fused_loops, max_fused_loops_per_rank, ordered_loops
+    fuse, max_fused_loops, max_fused_loops_per_rank, ordered_loops, tiles
         See `Mapspace`.
     """
-    from elkhound.model.fusion.mapspace import Mapspace, Objective
+    from elkhound.model.fusion.mapspace import Mapspace, Objective, Tiles
     from elkhound.model.fusion.problem import FusionProblem
     from elkhound.model.io import load_accelerator
 
@@ -72,7 +73,13 @@ def read_fusion_source(
         workload,
         onto,
         Objective(objective or Objective.ENERGY),
-        Mapspace(fuse, max_fused_loops, max_fused_loops_per_rank, ordered_loops),
+        Mapspace(
+            fuse,
+            max_fused_loops,
+            max_fused_loops_per_rank,
+            ordered_loops,
+            Tiles(tiles),
+        ),
     )
     return Source(f"{workload.name}-{onto.name}", problem, None, warnings)
 

@@ -12,6 +12,7 @@ from elkhound.experiments.cli.comparing import run_comparison
 from elkhound.model.errors import BadInputError
 
 OBJECTIVES = ("energy", "latency", "edp", "front")
+TILES = ("divisors", "even", "any")
 _OF_PROBLEMS = (
     "accelerator",
     "bind",
@@ -19,6 +20,7 @@ _OF_PROBLEMS = (
     "max_fused_loops",
     "max_fused_loops_per_rank",
     "ordered_loops",
+    "tiles",
 )
 
 
@@ -74,6 +76,14 @@ _OF_PROBLEMS = (
     is_flag=True,
     help="Also fused loops in orders that the paper's space leaves out.",
 )
+@click.option(
+    "--tiles",
+    type=options.OneOf(*TILES),
+    default="divisors",
+    show_default=True,
+    help="Tiles that divide what they cut, also the smallest of every number of "
+    "steps, or of any size.",
+)
 @options.limit_flags
 @options.prove_flag
 @click.option(
@@ -122,6 +132,7 @@ def command(context: click.Context, /, workload: str, **values: Any) -> None:
         max_fused_loops=values["max_fused_loops"],
         max_fused_loops_per_rank=values["max_fused_loops_per_rank"],
         ordered_loops=values["ordered_loops"],
+        tiles=values["tiles"],
     )
     named = ("bind", "accelerator", "objective", "no_fuse")
     run_comparison(

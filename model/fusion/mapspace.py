@@ -22,9 +22,17 @@ class Objective(StrEnum):
         return ("energy", "latency")
 
 
+class Tiles(StrEnum):
+    """Which tiles a loop may cut what is left of a rank into."""
+
+    DIVISORS = "divisors"  # all of one size (the paper's space)
+    EVEN = "even"  # for every number of steps the smallest; the last may be smaller
+    ANY = "any"  # every size; the last may be smaller
+
+
 @dataclass(frozen=True, slots=True)
 class Mapspace:
-    """Limits of the space of mappings; tiles divide what they cut.
+    """Limits of the space of mappings.
 
     Parameters
     ----------
@@ -39,12 +47,15 @@ class Mapspace:
         Whether fused loops in a row may stand in every order under which no node sinks.
         Without, none of them indexes a non-backing node right above (the paper's
         space), which leaves out mappings where the first of them does not.
+    tiles : Tiles
+        Sizes of the tiles.
     """
 
     fuse: bool = True
     max_fused_loops: int | None = None
     max_fused_loops_per_rank: int = 1
     ordered_loops: bool = False
+    tiles: Tiles = Tiles.DIVISORS
 
     def __post_init__(self) -> None:
         if self.max_fused_loops is not None and self.max_fused_loops < 0:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from elkhound.model.fusion.mapspace import Mapspace, Objective
+from elkhound.model.fusion.mapspace import Mapspace, Objective, Tiles
 from elkhound.model.fusion.problem import FusionProblem
 from elkhound.model.io.accelerator_file import (
     AcceleratorModel,
@@ -41,6 +41,11 @@ class MapspaceModel(FileModel):
         default=False,
         description="also fused loops in orders that the paper's space lacks",
     )
+    tiles: Literal["divisors", "even", "any"] = Field(
+        default="divisors",
+        description="tiles that divide what they cut; also the smallest of every "
+        "number of steps; or of any size",
+    )
 
 
 class FusionModel(FileModel):
@@ -62,7 +67,9 @@ def fusion_problem_from(document: Document) -> FusionProblem:
         fusion_workload_from(document.part("workload")),
         accelerator_from(document.part("accelerator")),
         Objective(model.objective),
-        Mapspace(**dict(model.mapspace)),
+        Mapspace(
+            **{**model.mapspace.model_dump(), "tiles": Tiles(model.mapspace.tiles)}
+        ),
     )
 
 
@@ -71,7 +78,7 @@ def fusion_problem_document(problem: FusionProblem) -> dict[str, object]:
     return {
         "kind": "fusion",
         "objective": str(problem.objective),
-        "mapspace": asdict(problem.mapspace),
+        "mapspace": asdict(problem.mapspace) | {"tiles": str(problem.mapspace.tiles)},
         "workload": fusion_workload_document(problem.workload),
         "accelerator": accelerator_document(problem.accelerator),
     }

@@ -1,16 +1,17 @@
 """The best mapping of two chained einsums on two memories, by trying every nest.
 
 Nothing is known here of which loops are useless: every order of storage nodes, every
-divisor chain in every place, every order of shared loops, costed one by one by the
+chain of tiles in every place, every order of shared loops, costed one by one by the
 referee. Given the shared part, the two branches do not influence each other except
 through the buffer, so they are tried apart and combined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations, product
+from math import prod
 
 from elkhound.model.fusion.accelerator import Accelerator
 from elkhound.model.fusion.cost import cost_of
@@ -26,6 +27,7 @@ from elkhound.model.fusion.workload import FusionEinsum, FusionWorkload
 from elkhound.model.referee import judge_fusion
 
 Sizes = dict[str, int]
+Cut = Callable[[int], list[int]]
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,14 @@ class Tried:
 
 
 def front(
-    accelerator: Accelerator, workload: FusionWorkload
+    accelerator: Accelerator, workload: FusionWorkload, *, ragged: bool = False
 ) -> list[tuple[float, float]]:
-    """Return (energy, latency) of the best mappings, no point beaten by another."""
-    points = {*_apart(accelerator, workload), *_fused(accelerator, workload)}
+    """Return (energy, latency) of the best mappings, no point beaten by another.
+
+    Tiles divide what they cut, or, if ragged, are of every size.
+    """
+    cut = _every_size if ragged else _divisors
+    points = {*_apart(accelerator, workload, cut), *_fused(accelerator, workload, cut)}
     return [
         (e, t)
         for e, t in sorted(points)
@@ -61,14 +67,14 @@ def front(
 
 
 def _apart(
-    accelerator: Accelerator, workload: FusionWorkload
+    accelerator: Accelerator, workload: FusionWorkload, cut: Cut
 ) -> Iterator[tuple[float, float]]:
     """Everything in main memory: the einsums share nothing."""
     size = accelerator.memories[1].size_bits or 0
     tried = []
     for own in workload.einsums:
         left = {rank: workload.size[rank] for rank in own.ranks}
-        tails = _tails(accelerator, own, left, own.tensors)
+        tails = _tails(accelerator, own, left, own.tensors, cut)
         tried.append(
             [_judged(accelerator, workload, own, (), {}, tail, None) for tail in tails]
         )
@@ -78,14 +84,14 @@ def _apart(
 
 
 def _fused(
-    accelerator: Accelerator, workload: FusionWorkload
+    accelerator: Accelerator, workload: FusionWorkload, cut: Cut
 ) -> Iterator[tuple[float, float]]:
     """The exchanged tensor in the buffer, under every set of loops that index it."""
     size = accelerator.memories[1].size_bits or 0
     producer, consumer = workload.einsums
     exchanged = producer.output
     ranks = sorted(exchanged.dimensions)
-    for chosen in product(*(_tiles(workload.size[rank]) for rank in ranks)):
+    for chosen in product(*(cut(workload.size[rank]) for rank in ranks)):
         loops = [
             Loop(rank, tile)
             for rank, tile in zip(ranks, chosen, strict=True)
@@ -93,7 +99,7 @@ def _fused(
         ]
         for order in permutations(loops):
             sides = [
-                list(_side(accelerator, workload, own, order, exchanged.tensor))
+                list(_side(accelerator, workload, own, order, exchanged.tensor, cut))
                 for own in (producer, consumer)
             ]
             for first, second in product(*map(_kept, sides)):
@@ -128,6 +134,7 @@ def _side(
     own: FusionEinsum,
     order: tuple[Loop, ...],
     exchanged: str,
+    cut: Cut,
 ) -> Iterator[Tried]:
     """One einsum's branch, its copies above, between or below the shared loops."""
     private = [tensor for tensor in own.tensors if tensor != exchanged]
@@ -140,7 +147,7 @@ def _side(
             if place is not None
         }
         free = tuple(tensor for tensor in private if tensor not in copies)
-        for tail in _tails(accelerator, own, left, free):
+        for tail in _tails(accelerator, own, left, free, cut):
             yield _judged(accelerator, workload, own, order, copies, tail, exchanged)
 
 
@@ -233,72 +240,58 @@ def _plain(
 
 
 def _tails(
-    accelerator: Accelerator, own: FusionEinsum, left: Sizes, free: tuple[str, ...]
+    accelerator: Accelerator,
+    own: FusionEinsum,
+    left: Sizes,
+    free: tuple[str, ...],
+    cut: Cut,
 ) -> Iterator[tuple[Node, ...]]:
-    """Every choice and order of copies, with every divisor chain between them."""
+    """Every choice and order of copies, with every chain of tiles between them."""
     buffer = accelerator.memories[1].name
     for count in range(len(free) + 1):
         for stored in permutations(free, count):
-            for nodes, rest in _blocks(left, [Store(buffer, t) for t in stored]):
-                for spatial, inner in _spread(accelerator, rest):
-                    close = [Loop(r, 1) for r, size in inner.items() if size > 1]
-                    over = [Loop(loop.rank, 1, loop.over) for loop in spatial]
-                    lifted = [
-                        Loop(loop.rank, rest[loop.rank] // inner[loop.rank])
-                        for loop in spatial
-                        if inner[loop.rank] > 1
-                    ]
-                    timed = [
-                        loop
-                        for loop in close
-                        if loop.rank not in {s.rank for s in spatial}
-                    ]
+            for nodes, rest in _blocks(left, [Store(buffer, t) for t in stored], cut):
+                for spread in _spread(accelerator, rest, cut):
                     yield (
                         *nodes,
-                        *timed,
-                        *lifted,
-                        *over,
+                        *(Loop(r, n) for r, n in spread.items() if n < rest[r]),
+                        *_spatial(accelerator, spread),
                         ComputeNode(own.name, accelerator.compute[0].name),
                     )
 
 
-def _spread(
-    accelerator: Accelerator, left: Sizes
-) -> Iterator[tuple[list[Loop], Sizes]]:
-    """Every way to lay ranks over the compute units, and what is left in time."""
+def _spread(accelerator: Accelerator, left: Sizes, cut: Cut) -> Iterator[Sizes]:
+    """Every tile to lay over the compute units: one iteration to each."""
     fans = accelerator.compute[0].fan_outs
     if not fans:
-        yield [], left
+        yield dict.fromkeys(left, 1)
         return
-    (fan,) = fans
-    ranks = list(left)
-    for chosen in product(*(_tiles(left[rank]) for rank in ranks)):
-        used = 1
-        for each in chosen:
-            used *= each
-        if used <= fan.size:
-            spatial = [
-                Loop(rank, 1, fan.label)
-                for rank, each in zip(ranks, chosen, strict=True)
-                if each > 1
-            ]
-            rest = {
-                rank: left[rank] // each
-                for rank, each in zip(ranks, chosen, strict=True)
-            }
-            yield spatial, rest
+    for chosen in product(*(cut(size) for size in left.values())):
+        if prod(chosen) <= fans[0].size:
+            yield dict(zip(left, chosen, strict=True))
 
 
-def _blocks(left: Sizes, stores: list[Store]) -> Iterator[tuple[list[Node], Sizes]]:
+def _spatial(accelerator: Accelerator, spread: Sizes) -> Iterator[Loop]:
+    for fan in accelerator.compute[0].fan_outs:
+        yield from (Loop(r, 1, fan.label) for r, n in spread.items() if n > 1)
+
+
+def _blocks(
+    left: Sizes, stores: list[Store], cut: Cut
+) -> Iterator[tuple[list[Node], Sizes]]:
     if not stores:
         yield [], left
         return
-    for chosen in product(*(_tiles(size) for size in left.values())):
+    for chosen in product(*(cut(size) for size in left.values())):
         rest = dict(zip(left, chosen, strict=True))
         loops = [Loop(r, tile) for r, tile in rest.items() if tile < left[r]]
-        for nodes, inner in _blocks(rest, stores[1:]):
+        for nodes, inner in _blocks(rest, stores[1:], cut):
             yield [*loops, stores[0], *nodes], inner
 
 
-def _tiles(size: int) -> list[int]:
+def _divisors(size: int) -> list[int]:
     return [tile for tile in range(1, size + 1) if size % tile == 0]
+
+
+def _every_size(size: int) -> list[int]:
+    return list(range(1, size + 1))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from elkhound.model.fusion.accelerator import Accelerator, Compute, FanOut, Memory
-from elkhound.model.fusion.mapspace import Mapspace, Objective
+from elkhound.model.fusion.mapspace import Mapspace, Objective, Tiles
 from elkhound.model.fusion.problem import FusionProblem
 from oracles.fusion_trees import workload_of
 
@@ -49,6 +49,7 @@ def fusion_problems(
         Mapspace(
             max_fused_loops_per_rank=draw(st.sampled_from([1, 1, 2])),
             ordered_loops=draw(st.booleans()),
+            tiles=draw(st.sampled_from([Tiles.DIVISORS, Tiles.DIVISORS, Tiles.ANY])),
         ),
     )
 

@@ -169,14 +169,14 @@ def signatures(
     template = candidates.template
     slots = [i for i, s in enumerate(template.slots) if s.block < template.fused_blocks]
     bits = candidates.node_bits[fused.first].astype(np.int64).tolist()
-    factors = {
-        rank: group.factors[pick[fused.first], index][:, slots].tolist()
+    tiles = {
+        rank: group.extents(shape)[pick[fused.first], index][:, slots].tolist()
         for group, pick in zip(candidates.groups, candidates.picks.T, strict=True)
         for index, rank in enumerate(group.ranks)
     }
     shared = [tensor for tensor in shape.tensors if shape.shared[tensor]]
     for at, depth in enumerate(fused.depth.tolist()):
-        own = {rank: counts[at] for rank, counts in factors.items()}
+        own = {rank: sizes[at] for rank, sizes in tiles.items()}
         deepest = depth[template.fused_blocks - 1] if template.fused_blocks else 0
         blocks = _blocks(shape, candidates, slots, own)
         yield Signature(
@@ -193,18 +193,17 @@ def _blocks(
     shape: EinsumShape,
     candidates: Candidates,
     slots: list[int],
-    factors: dict[int, list[int]],
+    tiles: dict[int, list[int]],
 ) -> dict[int, tuple[Loop, ...]]:
     """Return the blocks that have fused loops, from outer to inner."""
     template = candidates.template
     blocks: list[list[Loop]] = [[] for _ in range(template.fused_blocks)]
-    for rank, own in sorted(factors.items()):
+    for rank, own in sorted(tiles.items()):
         extent = shape.sizes[rank]
-        for index, iterations in zip(slots, own, strict=True):
-            if iterations > 1:
+        for index, tile in zip(slots, own, strict=True):
+            if tile < extent:
                 slot = template.slots[index]
                 over = slot.fan_out.label if slot.fan_out else None
-                tile = extent // iterations
                 blocks[slot.block].append(Loop(rank, extent, tile, over))
                 extent = tile
     return {i: tuple(block) for i, block in enumerate(blocks) if block}

@@ -218,7 +218,9 @@ class Combination:
     @cached_property
     def _groups(self) -> list[_Group]:
         """Every group's choices that may fit."""
-        groups = [self._group(group) for group in rank_groups(self.shape)]
+        groups = [
+            self._group(group) for group in rank_groups(self.shape, self.mapspace.tiles)
+        ]
         for index, group in enumerate(groups):
             others = [own.rows for i, own in enumerate(groups) if i != index]
             kept = self._fits(group.rows, Missing.of(others, group.rows))
@@ -278,15 +280,15 @@ class Combination:
         """
         self.clock.check()
         shape, template = self.shape, self.template
-        fused = fused_tiles(
-            shape, template, ranks, self.mapspace.max_fused_loops_per_rank
-        )
-        sizes = np.array([shape.sizes[rank] for rank in ranks], np.int64)
-        left = sizes // fused.factors.prod(axis=2)
+        fused = fused_tiles(shape, template, ranks, self.mapspace)
+        left = fused.extents(shape)[:, :, -1]
         rests = left.prod(axis=1, keepdims=True) if fused.plain else left
         choices, code = np.unique(rests, axis=0, return_inverse=True)
         code = code.reshape(-1)
-        parts = [private_tiles(shape, template, ranks, rest) for rest in choices]
+        parts = [
+            private_tiles(shape, template, ranks, rest, self.mapspace)
+            for rest in choices
+        ]
         private = stacked(parts)
         of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         if not fused.plain:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elkhound.model.fusion.pmappings.counts import OPERATIONS, Column
+from elkhound.model.fusion.pmappings.ragged import visits
 from elkhound.model.fusion.pmappings.shape import EinsumShape
 from elkhound.model.fusion.pmappings.templates import Template
 from elkhound.model.fusion.pmappings.tiles import GroupTiles
@@ -37,7 +38,9 @@ class Multipliers:
         for index, column in enumerate(columns):
             if not tiles.ranks:
                 continue
-            if factor is None:
+            if tiles.below is not None:
+                found[index] = self._ragged(tiles, tiles.below, column)
+            elif factor is None:
                 found[index] = self._haloed(tiles, column)
             elif column.tensor == OPERATIONS:
                 found[index] = factor.product(self._timed())
@@ -109,14 +112,62 @@ class Multipliers:
         for index, rank in enumerate(tiles.ranks):
             sunk = sinks and rank in self.shape.parting[tensor]
             through = list(self._cutting(node, sinks=sunk))
-            iterations = tiles.factors[:, index, through].prod(axis=1)
-            extents[rank] = self.shape.sizes[rank] / iterations
+            extents[rank] = self._left(tiles, index, through)
         product_of = np.ones(len(tiles))
         for terms in self.shape.axes[tensor]:
             mine = [(extents[rank], c) for rank, c in terms if rank in extents]
             if mine:
                 product_of *= 1 + sum(c * (extent - 1) for extent, c in mine)
         return product_of
+
+    def _left(self, tiles: GroupTiles, index: int, through: list[int]) -> Floats:
+        """Return what the loops of the outermost slots leave of a rank at most."""
+        if tiles.below is not None and through:
+            return tiles.below[:, index, through[-1]].astype(float)
+        iterations = tiles.factors[:, index, through].prod(axis=1)
+        return np.asarray(self.shape.sizes[tiles.ranks[index]] / iterations)
+
+    def _ragged(self, tiles: GroupTiles, below: Ints, column: Column) -> Floats:
+        """Return what the loops above a node move, summed over the tiles there are.
+
+        As `model.fusion.nest.transferred`: an axis 1 + Σ c·(t − 1) sums to ΠN +
+        Σ c·(total − N)·Π of the other N.
+        """
+        found = {
+            rank: self._visits(below[:, index], rank, column)
+            for index, rank in enumerate(tiles.ranks)
+        }
+        product_of = np.ones(len(tiles))
+        if column.tensor == OPERATIONS:
+            for _, total in found.values():
+                product_of *= total
+            return product_of
+        for terms in self.shape.axes[column.tensor]:
+            mine = [(*found[rank], c) for rank, c in terms if rank in found]
+            times = np.ones(len(tiles))
+            for count, _, _ in mine:
+                times *= count
+            moved = times.copy()
+            for count, total, c in mine:
+                moved += c * (total - count) * (times / count)
+            product_of *= moved
+        for rank in found.keys() - self.shape.dimensions[column.tensor]:
+            product_of *= found[rank][0]
+        return product_of
+
+    def _visits(self, below: Ints, rank: int, column: Column) -> tuple[Ints, Ints]:
+        """Return how often the loops over a rank visit a node, and extents in all."""
+        chain = [
+            (below[:, i], self._counts_once(column, i, rank))
+            for i, slot in enumerate(self.template.slots)
+            if slot.block < column.node and i in self.template.allowed[rank]
+        ]
+        return visits(np.full(len(below), self.shape.sizes[rank]), chain)
+
+    def _counts_once(self, column: Column, index: int, rank: int) -> bool:
+        if column.tensor == OPERATIONS:
+            return self.template.slots[index].fan_out is not None
+        return self._once(column, index, rank)
 
 
 class _PlainFactors:

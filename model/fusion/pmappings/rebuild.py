@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from elkhound.model.fusion.compatibility import Compatibility, Interface, advanced
 from elkhound.model.fusion.mapping import (
     ComputeNode,
@@ -19,7 +22,11 @@ from elkhound.model.fusion.pmappings.combine import Candidates
 from elkhound.model.fusion.pmappings.generate import Pmappings
 from elkhound.model.fusion.pmappings.shape import EinsumShape, shape_of
 from elkhound.model.fusion.pmappings.table import Pick, PmappingTable
+from elkhound.model.fusion.pmappings.templates import Template
+from elkhound.model.fusion.pmappings.tiles import GroupTiles
 from elkhound.model.fusion.workload import FusionEinsum, FusionWorkload
+
+Ints = npt.NDArray[np.int64]
 
 
 def rebuild(pmappings: Pmappings, choice: tuple[Pick, ...]) -> LoopTree:
@@ -119,7 +126,7 @@ def _branch(pmappings: Pmappings, table: PmappingTable, pick: Pick) -> _Branch:
     source, row = table.origin[pick.row]
     candidates = table.sources[source]
     template = candidates.template
-    loops = _iterations(shape, candidates, int(row))
+    loops = _tiles(shape, candidates, int(row))
     own = table.classes[pick.group]
 
     def store(node: int) -> Store:
@@ -151,39 +158,48 @@ def _branch(pmappings: Pmappings, table: PmappingTable, pick: Pick) -> _Branch:
     return _Branch(einsum, own, rooted, tuple(map(tuple, head)), tuple(tail))
 
 
-Iterations = list[dict[int, tuple[int, int]]]  # per slot: rank -> (iterations, tile)
+Tiles = list[dict[int, int]]  # per slot: rank -> tile
 
 
-def _iterations(shape: EinsumShape, candidates: Candidates, row: int) -> Iterations:
+def _tiles(shape: EinsumShape, candidates: Candidates, row: int) -> Tiles:
     """Return the loops with iterations in every slot."""
-    template = candidates.template
-    counts: list[dict[int, int]] = [{} for _ in template.slots]
+    tiles: Tiles = [{} for _ in candidates.template.slots]
     for group, pick in zip(candidates.groups, candidates.picks[row], strict=True):
-        factors = group.factors[pick]
-        left = {
-            rank: shape.sizes[rank]
-            // math.prod(
-                int(n)
-                for n, slot in zip(factors[i], template.slots, strict=True)
-                if slot.block < template.fused_blocks
-            )
-            for i, rank in enumerate(group.ranks)
-        }
-        for index, slot in enumerate(template.slots):
-            own = [int(n) for n in factors[:, index]]
-            if group.plain and slot.block >= template.fused_blocks and own:
-                own = _split(own[0], group.ranks, left)
-            for rank, n in zip(group.ranks, own, strict=True):
-                if n > 1:
-                    counts[index][rank] = n
-    extent = list(shape.sizes)
-    loops: Iterations = []
-    for own_counts in counts:
-        loops.append({})
-        for rank, n in own_counts.items():
-            extent[rank] //= n
-            loops[-1][rank] = (n, extent[rank])
-    return loops
+        if group.below is None:
+            own = _divided(shape, candidates.template, group, group.factors[pick])
+        else:
+            own = group.below[pick].tolist()
+        for rank, below in zip(group.ranks, own, strict=True):
+            extent = shape.sizes[rank]
+            for index, tile in enumerate(below):
+                if tile < extent:
+                    tiles[index][rank] = extent = tile
+    return tiles
+
+
+def _divided(
+    shape: EinsumShape, template: Template, group: GroupTiles, factors: Ints
+) -> list[list[int]]:
+    """Return what divisors leave of each rank below every slot; twins share theirs."""
+    left = {
+        rank: shape.sizes[rank]
+        // math.prod(
+            int(n)
+            for n, slot in zip(factors[i], template.slots, strict=True)
+            if slot.block < template.fused_blocks
+        )
+        for i, rank in enumerate(group.ranks)
+    }
+    extents = [shape.sizes[rank] for rank in group.ranks]
+    below: list[list[int]] = [[] for _ in group.ranks]
+    for index, slot in enumerate(template.slots):
+        own = [int(n) for n in factors[:, index]]
+        if group.plain and slot.block >= template.fused_blocks and own:
+            own = _split(own[0], group.ranks, left)
+        for i, n in enumerate(own):
+            extents[i] //= n
+            below[i].append(extents[i])
+    return below
 
 
 def _split(iterations: int, ranks: tuple[int, ...], left: dict[int, int]) -> list[int]:
@@ -201,7 +217,7 @@ def _private_loops(
     shape: EinsumShape,
     einsum: FusionEinsum,
     candidates: Candidates,
-    loops: Iterations,
+    loops: Tiles,
     block: int,
 ) -> Iterator[Loop]:
     """Yield a block's loops: in time, then over units, those first that let sink."""
@@ -212,7 +228,7 @@ def _private_loops(
     for slot, own in zip(template.slots, loops, strict=True):
         if slot.block != block:
             continue
-        for rank, (_, tile) in own.items():
+        for rank, tile in own.items():
             over = slot.fan_out.label if slot.fan_out else None
             loop = Loop(einsum.ranks[rank], tile, over)
             if over is None:

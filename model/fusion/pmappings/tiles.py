@@ -1,20 +1,23 @@
 """How often each loop of a group of ranks may iterate, and what that multiplies.
 
-Tiles divide, so a choice of tiles for a rank is an ordered factorisation of its size
+Where tiles divide, a choice of tiles for a rank is an ordered factorisation of its size
 into the slots where it may loop. Ranks that index the same tensors are *twins*: outside
 fused blocks they count as one rank of the product of their sizes, because a divisor
-chain of a product always splits into chains of its factors.
+chain of a product always splits into chains of its factors. Ragged tiles are chains of
+their own for every rank.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from elkhound.model.fusion.mapspace import Mapspace, Tiles
+from elkhound.model.fusion.pmappings.ragged import chains
 from elkhound.model.fusion.pmappings.shape import EinsumShape
 from elkhound.model.fusion.pmappings.templates import Template
 
@@ -62,11 +65,12 @@ def factorisations(number: int, most: tuple[int | None, ...]) -> Ints:
     return np.concatenate(parts)
 
 
-def rank_groups(shape: EinsumShape) -> tuple[tuple[int, ...], ...]:
+def rank_groups(shape: EinsumShape, tiles: Tiles) -> tuple[tuple[int, ...], ...]:
     """Return ranks above size 1: twins together, and ranks that share an axis.
 
-    Ranks that share an axis with others, or step along it, form a group of their own,
-    which `is_plain` tells apart.
+    Ragged tiles of twins do not multiply, so that there each stands alone. Ranks that
+    share an axis with others, or step along it, form a group of their own, which
+    `is_plain` tells apart.
     """
     live = [rank for rank, size in enumerate(shape.sizes) if size > 1]
     bundle = {rank: {rank} for rank in live}
@@ -79,7 +83,7 @@ def rank_groups(shape: EinsumShape) -> tuple[tuple[int, ...], ...]:
                 bundle[rank] = together
     groups: dict[tuple[object, ...], list[int]] = {}
     for rank in live:
-        if is_plain(shape, tuple(bundle[rank])):
+        if is_plain(shape, tuple(bundle[rank])) and tiles is Tiles.DIVISORS:
             used = tuple(rank in dims for dims in shape.dimensions)
             groups.setdefault(("twins", used), []).append(rank)
         else:
@@ -113,6 +117,8 @@ class GroupTiles:
         What the loops of plain ranks cut: a size, or the part of it that is left.
     fused_code, fused_loops : array of choices
         Equal for equal iterations in fused blocks, and how many loops those are.
+    below : array of choices × ranks × slots, or None
+        Largest extent below every slot; None: tiles divide, so that factors tell.
     """
 
     ranks: tuple[int, ...]
@@ -121,6 +127,7 @@ class GroupTiles:
     extent: Ints
     fused_code: Ints
     fused_loops: Ints
+    below: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.factors)
@@ -134,6 +141,7 @@ class GroupTiles:
             self.extent[rows],
             self.fused_code[rows],
             self.fused_loops[rows],
+            None if self.below is None else self.below[rows],
         )
 
     def times(self, other: GroupTiles, mine: Indices, its: Indices) -> GroupTiles:
@@ -145,25 +153,49 @@ class GroupTiles:
             self.extent[mine] * other.extent[its],
             self.fused_code[mine],
             self.fused_loops[mine],
+            self._below(other, mine, its),
         )
+
+    def _below(self, other: GroupTiles, mine: Indices, its: Indices) -> Ints | None:
+        """Return extents of pairs: the others' are what is left above their loops."""
+        if self.below is None or other.below is None:
+            return None
+        return self.below[mine] + other.below[its] - self.below[mine][:, :, -1:]
+
+    def extents(self, shape: EinsumShape) -> Ints:
+        """Return what is left below every slot: choices × ranks × slots.
+
+        Of twins only in fused blocks; outside they share factors.
+        """
+        if self.below is not None:
+            return self.below
+        sizes = np.array([shape.sizes[rank] for rank in self.ranks], np.int64)
+        return np.asarray(sizes[:, None] // self.factors.cumprod(axis=2))
 
 
 def fused_tiles(
-    shape: EinsumShape, template: Template, group: tuple[int, ...], most_fused: int
+    shape: EinsumShape, template: Template, group: tuple[int, ...], space: Mapspace
 ) -> GroupTiles:
-    """Return every choice of iterations in fused blocks.
-
-    Parameters
-    ----------
-    most_fused : int
-        Most loops with iterations in fused blocks over one rank.
-    """
+    """Return every choice of iterations in fused blocks."""
     slots = template.slots
+    most_fused = space.max_fused_loops_per_rank
     most = tuple(None if s.fan_out is None else s.fan_out.size for s in slots)
     fused = [
         [s for s in template.allowed[rank] if slots[s].block < template.fused_blocks]
         for rank in group
     ]
+    if space.tiles is not Tiles.DIVISORS:
+        sizes = [shape.sizes[rank] for rank in group]
+        own_chains = [
+            chains(size, tuple(most[s] for s in own), space.tiles, most_fused)
+            for size, own in zip(sizes, fused, strict=True)
+        ]
+        found = _ragged(group, sizes, own_chains, fused, len(slots))
+        return replace(
+            found,
+            fused_code=np.arange(len(found)),
+            fused_loops=(found.factors > 1).sum(axis=(1, 2)),
+        )
     choices = [
         list(_fused_choices(shape.sizes[rank], own, most, most_fused))
         for rank, own in zip(group, fused, strict=True)
@@ -185,7 +217,11 @@ def fused_tiles(
 
 
 def private_tiles(
-    shape: EinsumShape, template: Template, group: tuple[int, ...], left: Ints
+    shape: EinsumShape,
+    template: Template,
+    group: tuple[int, ...],
+    left: Ints,
+    space: Mapspace,
 ) -> GroupTiles:
     """Return every choice of iterations outside fused blocks.
 
@@ -201,6 +237,15 @@ def private_tiles(
         [s for s in template.allowed[rank] if slots[s].block >= template.fused_blocks]
         for rank in group
     ]
+    if space.tiles is not Tiles.DIVISORS:
+        sizes = [int(size) for size in left]
+        own_chains = [
+            np.full((1, len(own)), size)
+            if shape.copy
+            else chains(size, tuple(most[s] for s in own), space.tiles)
+            for size, own in zip(sizes, private, strict=True)
+        ]
+        return _ragged(group, sizes, own_chains, private, len(slots))
     total = int(left.prod())
     if not group:
         inner = []
@@ -221,6 +266,29 @@ def private_tiles(
         factors[:, i, own] = inner[i][index[i]]
     none = np.zeros(count, np.int64)
     return GroupTiles(group, plain, factors, np.full(count, total), none, none)
+
+
+def _ragged(
+    group: tuple[int, ...],
+    sizes: list[int],
+    own_chains: list[Ints],
+    own_slots: list[list[int]],
+    slots: int,
+) -> GroupTiles:
+    """Return all combinations of the ranks' chains of tiles in their slots."""
+    index = _every([len(rows) for rows in own_chains])
+    count = index.shape[1]
+    above = np.ones((count, len(group), slots + 1), np.int64)
+    for i, (size, rows, own) in enumerate(
+        zip(sizes, own_chains, own_slots, strict=True)
+    ):
+        above[:, i] = size
+        for column, slot in enumerate(own):
+            above[:, i, slot + 1 :] = rows[index[i], column][:, None]
+    none = np.zeros(count, np.int64)
+    below = above[:, :, 1:]
+    factors = -(-above[:, :, :-1] // below)
+    return GroupTiles(group, False, factors, none, none, none, below)
 
 
 def _every(counts: list[int]) -> Ints:
@@ -259,4 +327,7 @@ def stacked(parts: Sequence[GroupTiles]) -> GroupTiles:
         np.concatenate([part.extent for part in parts]),
         np.concatenate([part.fused_code for part in parts]),
         np.concatenate([part.fused_loops for part in parts]),
+        None
+        if first.below is None
+        else np.concatenate([part.below for part in parts if part.below is not None]),
     )

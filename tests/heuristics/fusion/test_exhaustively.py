@@ -12,7 +12,7 @@ from elkhound.heuristics.fusion.pareto_join import Joined, ParetoJoin, join
 from elkhound.model.fusion import cost_of
 from elkhound.model.fusion.accelerator import Accelerator, Compute, FanOut, Memory
 from elkhound.model.fusion.looptree_text import parse_mapping
-from elkhound.model.fusion.mapspace import Mapspace, Objective
+from elkhound.model.fusion.mapspace import Mapspace, Objective, Tiles
 from elkhound.model.fusion.pmappings import generate, rebuild
 from elkhound.model.fusion.problem import FusionProblem
 from elkhound.model.fusion.workload import FusionWorkload
@@ -22,6 +22,7 @@ from elkhound.model.result import Status
 
 BOTH = ("energy", "latency")
 EVERY_ORDER = Mapspace(ordered_loops=True)
+RAGGED = Mapspace(ordered_loops=True, tiles=Tiles.ANY)
 PAIR = ("T1[m,n] = T0[m,k] * W0[k,n]", "T2[m,l] = T1[m,n] * W1[n,l]")
 HELD_OVER = """\
 [Main] stores T0, W0, W1, T2
@@ -113,6 +114,27 @@ def test_the_front_of_two_einsums_is_that_of_all_nests(
     assert_equal(points(found), front(accelerator, workload))
 
 
+@settings(derandomize=True, deadline=None, max_examples=3)
+@given(pairs())
+def test_the_ragged_front_of_two_einsums_is_that_of_all_ragged_nests(
+    case: tuple[Accelerator, FusionWorkload],
+) -> None:
+    accelerator, workload = case
+    found = join(generate(workload, accelerator, RAGGED, BOTH), BOTH)
+    assert_equal(points(found), front(accelerator, workload, ragged=True))
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(pairs())
+def test_the_ragged_front_of_many_pairs_is_that_of_all_ragged_nests(
+    case: tuple[Accelerator, FusionWorkload],
+) -> None:
+    accelerator, workload = case
+    found = join(generate(workload, accelerator, RAGGED, BOTH), BOTH)
+    assert_equal(points(found), front(accelerator, workload, ragged=True))
+
+
 @pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(pairs())
@@ -166,6 +188,7 @@ def shared(draw: st.DrawFn) -> tuple[Accelerator, FusionWorkload, Mapspace]:
     space = Mapspace(
         max_fused_loops_per_rank=draw(st.sampled_from([1, 2])),
         ordered_loops=draw(st.booleans()),
+        tiles=draw(st.sampled_from(Tiles)),
     )
     return accelerator, workload_of(sizes, *equations), space
 

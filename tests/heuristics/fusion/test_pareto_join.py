@@ -6,11 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from elkhound.heuristics.fusion.pareto_join import Joined, join
+from elkhound.heuristics.fusion.pareto_join import Joined, ParetoJoin, join
 from elkhound.model.fusion import Accelerator, FusionWorkload, cost_of
 from elkhound.model.fusion.catalogue import fusion_workload
+from elkhound.model.fusion.mapspace import Mapspace, Objective, Tiles
 from elkhound.model.fusion.pmappings import generate, rebuild
+from elkhound.model.fusion.problem import FusionProblem
 from elkhound.model.io import load_accelerator
+from elkhound.model.limits import Limits
 from elkhound.model.referee import judge_fusion
 
 
@@ -57,6 +60,20 @@ def test_chains_of_matmuls_reach_the_golden_energy(
 ) -> None:
     (best,) = optima(matmuls(einsums), simple(size_bits), "energy")
     assert best.energy == pytest.approx(energy, rel=1e-9)
+
+
+@pytest.mark.parametrize("tiles", [Tiles.EVEN, Tiles.ANY])
+def test_ragged_tiles_reach_the_energy_that_divisors_miss(tiles: Tiles) -> None:
+    # rows in 22 + 22 + 20, or 31 + 31 + 2: three passes over the weights, where
+    # divisors need four (docs/fusion.md)
+    problem = FusionProblem(
+        matmuls(2), simple(16384), Objective.ENERGY, Mapspace(tiles=tiles)
+    )
+    result = ParetoJoin().solve(problem, Limits())
+    assert (result.objective, result.lower_bound) == (43_712_512, 43_712_512)
+    assert result.plan is not None
+    verdict = judge_fusion(problem.accelerator, problem.workload, result.plan.tree)
+    assert (verdict.violations, verdict.energy) == ((), 43_712_512)
 
 
 def test_the_front_of_two_matmuls_has_its_nine_points() -> None:
