@@ -8,15 +8,14 @@ walk arrives. What does not fit into the memories is found when a choice is pric
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
 import numpy as np
 
-from elkhound.model.fusion.compatibility import Compatibility, Cut, Interface, advanced
-from elkhound.model.fusion.pmappings import Pick, Pmappings, PmappingTable, used_later
+from elkhound.model.fusion.compatibility import Compatibility, Interface
+from elkhound.model.fusion.pmappings import Pick, Pmappings, PmappingTable, network
 from elkhound.model.stopwatch import Stopwatch
 
 Placement = tuple[str, ...]
@@ -233,57 +232,31 @@ def _same_place(old: Arc, place: int, new: Arc) -> int:
 
 
 def _built(pmappings: Pmappings, clock: Stopwatch) -> State:
-    """Build the states forwards, and drop dead ends backwards."""
+    """Return the empty interface, from which every arc leads on to the end."""
     start = State(Interface())
-    layers = [[start]]
-    for index, table in enumerate(pmappings.tables):
-        produced = pmappings.workload.einsums[index].output.tensor
-        later = used_later(pmappings.workload, index)
-        fitting, rows = _ByCuts(table.classes), _sorted_rows(table, pmappings.criteria)
-        found: dict[Interface, State] = {}
-        for state in layers[-1]:
-            clock.check()
-            for group in fitting.groups(state.interface.cuts):
-                own = table.classes[group]
-                interface = advanced(state.interface, own, produced, later)
-                if interface is not None:
-                    following = found.setdefault(interface, State(interface))
-                    state.arcs.append(Arc(group, own, rows[group], state, following))
-        layers.append(list(found.values()))
-    ends = frozenset(layers.pop())
-    for layer in reversed(layers):
+    layer = [start]
+    for table, stage in zip(pmappings.tables, network(pmappings, clock), strict=True):
+        rows = _sorted_rows(table, pmappings.criteria)
+        following = [State(interface) for interface in stage.after]
+        for step in stage.steps:
+            before, after = layer[step.tail], following[step.head]
+            before.arcs.append(
+                Arc(step.group, step.own, rows[step.group], before, after)
+            )
         for state in layer:
-            _finish(state, ends)
+            _index(state)
+        layer = following
     return start
 
 
-def _finish(state: State, ends: frozenset[State]) -> None:
-    """Drop arcs that lead nowhere, and index the others."""
-    state.arcs = [a for a in state.arcs if a.following.arcs or a.following in ends]
+def _index(state: State) -> None:
+    """Sum the weights of its arcs, and find them by class and placement."""
     state.weights = list(accumulate(len(arc.rows) for arc in state.arcs))
     state.by_class = {arc.group: arc for arc in state.arcs}
     placed: dict[Placement, list[Arc]] = defaultdict(list)
     for arc in state.arcs:
         placed[arc.placement].append(arc)
     state.placed = dict(placed)
-
-
-class _ByCuts:
-    """Classes by their outermost loops."""
-
-    def __init__(self, classes: Sequence[Compatibility]) -> None:
-        self.cuts = [tuple(loop.cut for loop in own.loops) for own in classes]
-        self.by_depth: dict[int, dict[tuple[Cut, ...], list[int]]] = {}
-
-    def groups(self, cuts: tuple[Cut, ...]) -> list[int]:
-        """Return the classes that begin with these loops."""
-        depth = len(cuts)
-        if depth not in self.by_depth:
-            found: dict[tuple[Cut, ...], list[int]] = defaultdict(list)
-            for group, own in enumerate(self.cuts):
-                found[own[:depth]].append(group)
-            self.by_depth[depth] = found
-        return self.by_depth[depth].get(cuts, [])
 
 
 def _sorted_rows(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from elkhound.heuristics.fusion.choices import Arc, Choice
-from elkhound.model.fusion.compatibility import Exchange, Live
-from elkhound.model.fusion.pmappings import Pmappings
+from elkhound.model.fusion.pmappings import Held, Pmappings
 
 Bits = tuple[float, ...]
 
@@ -39,24 +39,6 @@ class _Row:
     above: tuple[Bits, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """Bits of shared tensors around an einsum, by memory.
-
-    Parameters
-    ----------
-    live : Bits
-        While it runs.
-    opened, retired : tuple of Bits
-        Of tensors whose first or last user it is, those under less than 0, 1, … loops;
-        persistent ones are held throughout, as if under less than 0.
-    """
-
-    live: Bits
-    opened: tuple[Bits, ...]
-    retired: tuple[Bits, ...]
-
-
 class Prices:
     """Prices choices by the rules that `model/fusion/pmappings` states."""
 
@@ -79,7 +61,7 @@ class Prices:
             for table in pmappings.tables
         ]
         self.persistent = frozenset(pmappings.workload.persistent)
-        self.shared: dict[Arc, _Shared] = {}
+        self.shared: dict[Arc, Held] = {}
 
     def of(self, choice: Choice) -> Price:
         """Price a choice."""
@@ -104,7 +86,7 @@ class Prices:
         )
 
     def _most(
-        self, m: int, common: list[int], rows: list[_Row], tensors: list[_Shared]
+        self, m: int, common: list[int], rows: list[_Row], tensors: list[Held]
     ) -> float:
         """Return the most that a memory holds while some einsum runs.
 
@@ -130,38 +112,21 @@ class Prices:
             most = max(most, bits)
         return most
 
-    def _around(self, arc: Arc) -> _Shared:
+    def _around(self, arc: Arc) -> Held:
+        """Return what an arc holds, opened and retired summed under less than d loops.
+
+        What persists is held throughout, as if under less than 0.
+        """
         if arc not in self.shared:
             before, after = arc.before.interface, arc.following.interface
-            known = {live.tensor for live in before.live}
-            still = {live.tensor for live in after.live}
-            fresh = [e for e in arc.own.exchanges if e.tensor not in known]
-            held: list[Exchange | Live] = [*before.live, *fresh]
-            width = len(arc.own.loops) + 2
-            self.shared[arc] = _Shared(
-                tuple(_bits(name, held) for name in self.memories),
-                self._by_depth(fresh, width),
-                self._by_depth([t for t in held if t.tensor not in still], width),
-            )
+            held = Held.between(before, arc.own, after, self.memories, self.persistent)
+            opened, retired = _summed(held.opened), _summed(held.retired)
+            self.shared[arc] = Held(held.live, opened, retired)
         return self.shared[arc]
 
-    def _by_depth(
-        self, held: Sequence[Exchange | Live], width: int
-    ) -> tuple[Bits, ...]:
-        def under(name: str, loops: int) -> float:
-            return _bits(name, [t for t in held if self._depth(t) < loops])
 
-        return tuple(
-            tuple(under(name, loops) for loops in range(width))
-            for name in self.memories
-        )
-
-    def _depth(self, tensor: Exchange | Live) -> int:
-        return -1 if tensor.tensor in self.persistent else tensor.depth
-
-
-def _bits(memory: str, held: Iterable[Exchange | Live]) -> float:
-    return sum(tensor.bits for tensor in held if tensor.memory == memory)
+def _summed(by_depth: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(accumulate(bits)) for bits in by_depth)
 
 
 def _beside(common: list[int]) -> Iterable[tuple[int, int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from elkhound.model.fusion.pmappings import Pick, Pmappings
-from elkhound.solvers.fusion.network import Arc, Stage, network
+from elkhound.solvers.fusion.stages import Arc, Stage, stages
 
 _TOLERANCE = 1e-9  # relative; sums of floats in different orders
 
@@ -42,12 +42,12 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Stages of the network with the options of each.
+    """Stages with the options of each.
 
     Parameters
     ----------
     stages : tuple of Stage
-        See `network`.
+        See `stages`.
     options : tuple of tuple of Option
         Per stage.
     capacity_bits : tuple of int
@@ -62,12 +62,12 @@ class Choice:
     def of(cls, pmappings: Pmappings) -> Choice:
         """Return the choice among partial mappings."""
         accelerator = pmappings.accelerator
-        stages = network(pmappings)
+        found = stages(pmappings)
         return cls(
-            stages,
+            found,
             tuple(
                 tuple(_options(pmappings, index, stage))
-                for index, stage in enumerate(stages)
+                for index, stage in enumerate(found)
             ),
             tuple(
                 accelerator.memory(name).size_bits or 0
@@ -92,14 +92,14 @@ class Choice:
     def _need_bits(
         self, taken: Sequence[Option], arcs: Sequence[Arc], einsum: int, memory: int
     ) -> int:
-        """Return H_e of `network`, summed over pairs of einsums."""
-        bits = taken[einsum].private_bits[memory] + arcs[einsum].live_bits[memory]
+        """Return H_e of `stages`, summed over pairs of einsums."""
+        bits = taken[einsum].private_bits[memory] + arcs[einsum].held.live[memory]
         for other, (option, arc) in enumerate(zip(taken, arcs, strict=True)):
             if other == einsum:
                 continue
             between = range(min(other, einsum), max(other, einsum))
             both = min(self.stages[i].open_loops[arcs[i].head] for i in between)
-            known = arc.opened_bits if other > einsum else arc.retired_bits
+            known = arc.held.opened if other > einsum else arc.held.retired
             bits += sum(option.held_bits[memory][: both + 1])
             first = 0 if other > einsum else 1  # what persists is live by then
             bits += sum(known[memory][first : both + 1])

@@ -21,8 +21,8 @@ from elkhound.solvers.backends.levels import Expression, Levels
 from elkhound.solvers.backends.scaling import ACTIVITY_LIMIT, unit_for
 from elkhound.solvers.fusion.choice import Choice, at
 from elkhound.solvers.fusion.exact import Answer, Ceiling, solved
-from elkhound.solvers.fusion.network import Arc
 from elkhound.solvers.fusion.scale import Scale
+from elkhound.solvers.fusion.stages import Arc
 
 _MOST_UNITS = ACTIVITY_LIMIT // 4
 """Reach of a sum of costs."""
@@ -135,7 +135,7 @@ class _Model:
                 past: Expression = 0
                 for e in self.einsums[:-1]:
                     own = self._held(e, m, d) + self._of_arcs(
-                        e, [at(arc.retired_bits[m], d) for arc in self._arcs(e)]
+                        e, [at(arc.held.retired[m], d) for arc in self._arcs(e)]
                     )
                     past = self._carried(past + own, e, d, m)
                     self.past[e + 1, d, m] = past
@@ -147,7 +147,7 @@ class _Model:
                 ahead: Expression = 0
                 for e in reversed(self.einsums[:-1]):
                     own = self._held(e + 1, m, d) + self._of_arcs(
-                        e + 1, [at(arc.opened_bits[m], d) for arc in self._arcs(e + 1)]
+                        e + 1, [at(arc.held.opened[m], d) for arc in self._arcs(e + 1)]
                     )
                     ahead = self._carried(ahead + own, e, d, m)
                     self.ahead[e, d, m] = ahead
@@ -175,14 +175,14 @@ class _Model:
         for m in self.memories:
             persist = [self._held(e, m, 0) for e in self.einsums]
             opened = [
-                self._of_arcs(e, [at(a.opened_bits[m], 0) for a in self._arcs(e)])
+                self._of_arcs(e, [at(a.held.opened[m], 0) for a in self._arcs(e)])
                 for e in self.einsums
             ]
             for e in self.einsums:
                 need = self._of_options(
                     e, [o.private_bits[m] for o in self.choice.options[e]]
                 )
-                need += self._of_arcs(e, [arc.live_bits[m] for arc in self._arcs(e)])
+                need += self._of_arcs(e, [arc.held.live[m] for arc in self._arcs(e)])
                 need += sum(persist[f] for f in self.einsums if f != e)
                 need += sum(opened[e + 1 :])
                 for d in self.depths:
@@ -254,7 +254,7 @@ def _amounts(choice: Choice) -> list[int]:
             found.update(b for bits in option.held_bits for b in bits)
     for stage in choice.stages:
         for arc in stage.arcs:
-            found.update(arc.live_bits)
-            for by_memory in (arc.opened_bits, arc.retired_bits):
+            found.update(arc.held.live)
+            for by_memory in (arc.held.opened, arc.held.retired):
                 found.update(b for bits in by_memory for b in bits)
     return sorted(found)

@@ -19,7 +19,7 @@ from elkhound.model.stopwatch import Stopwatch
 from elkhound.solvers.backends import pulp
 from elkhound.solvers.fusion.choice import Choice, Option, at
 from elkhound.solvers.fusion.exact import Answer, Ceiling, solved
-from elkhound.solvers.fusion.network import Arc
+from elkhound.solvers.fusion.stages import Arc
 
 Terms = list[tuple[float, pulp.Variable]]
 
@@ -270,13 +270,13 @@ class _Model:
         return self._of_options(e, m, lambda option: at(option.held_bits[m], d))
 
     def _live(self, e: int, m: int) -> Terms:
-        return self._of_arcs(e, m, lambda arc: arc.live_bits[m])
+        return self._of_arcs(e, m, lambda arc: arc.held.live[m])
 
     def _opened(self, e: int, m: int, d: int) -> Terms:
-        return self._of_arcs(e, m, lambda arc: at(arc.opened_bits[m], d))
+        return self._of_arcs(e, m, lambda arc: at(arc.held.opened[m], d))
 
     def _retired(self, e: int, m: int, d: int) -> Terms:
-        return self._of_arcs(e, m, lambda arc: at(arc.retired_bits[m], d))
+        return self._of_arcs(e, m, lambda arc: at(arc.held.retired[m], d))
 
     def _of_options(self, e: int, m: int, bits: Callable[[Option], int]) -> Terms:
         size = self.choice.capacity_bits[m]

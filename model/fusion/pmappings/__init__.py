@@ -7,8 +7,8 @@ lie), and lists its rows; a row is in one class per order of its fused loops. A 
 of the workload is one `Pick` (row, class) per einsum such that
 
 * the classes fit: `Interface()` goes through `advanced` for every einsum in order and
-  is never refused. Who wants a graph takes interfaces as nodes and classes as arcs; the
-  loops that neighbours share are `len(interface.cuts)`, `shared_loops` returns them;
+  is never refused. `network` is all of that as a graph; the loops that neighbours share
+  are `len(interface.cuts)`, `shared_loops` returns them;
 * the memories hold it: while einsum e runs, a memory holds e's private nodes
   (`private_bits`), every live shared tensor once (`Exchange.bits`, from its first to
   its last user), and of every other einsum that shares j > 0 loops with e (the least
@@ -21,15 +21,21 @@ LoopTree, for which `cost_of` and the referee say the same.
 """
 
 from elkhound.model.fusion.pmappings.generate import Generator, Pmappings, generate
+from elkhound.model.fusion.pmappings.held import Held
+from elkhound.model.fusion.pmappings.network import Stage, Step, network
 from elkhound.model.fusion.pmappings.rebuild import rebuild, shared_loops, used_later
 from elkhound.model.fusion.pmappings.table import Pick, PmappingTable
 
 __all__ = [
     "Generator",
+    "Held",
     "Pick",
     "PmappingTable",
     "Pmappings",
+    "Stage",
+    "Step",
     "generate",
+    "network",
     "rebuild",
     "shared_loops",
     "used_later",
