@@ -10,6 +10,8 @@ from typing import Any
 from elkhound.experiments import fusion_methods
 from elkhound.experiments.kind import Judgement, Kind
 from elkhound.model.chip import Chip
+from elkhound.model.errors import BadInputError
+from elkhound.model.fusion.mapspace import Objective
 from elkhound.model.fusion.problem import FusionPlan, FusionProblem, FusionResult
 from elkhound.model.placement import Addresses
 from elkhound.model.result import Bound, OrderClass, Status
@@ -27,7 +29,16 @@ class FusionKind(Kind[FusionProblem, FusionPlan]):
     plan_suffix = ".txt"
 
     def require_feasible(self, problem: FusionProblem) -> None:
-        """Leave it to the methods: all partial mappings have to be tried."""
+        """Refuse an objective that is 0 for every mapping.
+
+        Whether a mapping exists is left to the methods: all partial mappings have to
+        be tried.
+        """
+        accelerator, objective = problem.accelerator, problem.objective
+        if objective is not Objective.LATENCY and not accelerator.has_energy:
+            raise _unmeasured(problem, "energy per action (all are 0)", "latency")
+        if objective is not Objective.ENERGY and not accelerator.has_rate:
+            raise _unmeasured(problem, "rate (all are unlimited)", "energy")
 
     def judge(self, problem: FusionProblem, plan: FusionPlan) -> Judgement:
         """Judge legality, capacity, energy and latency of a mapping."""
@@ -132,6 +143,15 @@ class FusionKind(Kind[FusionProblem, FusionPlan]):
     def contradictions(self, outcomes: Sequence[Any]) -> tuple[str, ...]:
         """Return verified mappings that a proved front of another method lacks."""
         return tuple(_missing_points(outcomes))
+
+
+def _unmeasured(problem: FusionProblem, lacks: str, other: str) -> BadInputError:
+    return BadInputError(
+        f"has no {lacks}, which objective {problem.objective} needs",
+        code="no-effect",
+        where=f"accelerator {problem.accelerator.name}",
+        hint=f"--objective {other} of elkhound fuse needs none",
+    )
 
 
 def _differences(said: FusionPlan, found: FusionPlan) -> Iterator[str]:

@@ -39,13 +39,14 @@ def draw_fusion(folder: Path, table: Table) -> None:
             latency_unit=latency_unit,
         )
     trees = {method: result.plan.tree for method, result in verified.items()}
-    plots.plot_fusion_energy(
-        folder / "energy",
-        energy_by_part(problem, trees),
-        main_energy_by_tensor(problem, trees),
-        main=problem.accelerator.memories[0].name,
-        unit=energy_unit,
-    )
+    if problem.accelerator.has_energy:
+        plots.plot_fusion_energy(
+            folder / "energy",
+            energy_by_part(problem, trees),
+            main_energy_by_tensor(problem, trees),
+            main=problem.accelerator.memories[0].name,
+            unit=energy_unit,
+        )
     plots.plot_fused(
         folder / "fused",
         [einsum.name for einsum in problem.workload.einsums],

@@ -78,7 +78,10 @@ class Kind(ABC, Generic[Problem, Plan]):
 
     @abstractmethod
     def require_feasible(self, problem: Problem) -> None:
-        """Raise InfeasibleError, with the numbers, where no plan can exist."""
+        """Raise InfeasibleError, with the numbers, where no plan can exist.
+
+        BadInputError where no plan can be better than another.
+        """
 
     @abstractmethod
     def judge(self, problem: Problem, plan: Plan) -> Judgement:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.path import Path as Curve
 
 from elkhound.experiments.plots.style import (
     BLACK,
@@ -21,6 +22,11 @@ from elkhound.experiments.plots.style import (
 )
 
 Edge = tuple[str, int, int]
+
+_ROW = 0.95  # inches between two methods
+_LETTER = 0.068  # inches of a name's letter
+_DOT = 0.09  # inches across an einsum
+_LOWEST, _HIGHEST = 0.22, 0.7  # of arcs, in rows
 
 
 def plot_fused(
@@ -54,21 +60,31 @@ def fused_figure(
     *,
     main: str,
 ) -> Figure:
-    """Return the picture: a row of einsums per method, arrows for intermediates."""
+    """Return the picture: a row of einsums per method, arrows for intermediates.
+
+    An einsum is a dot, named below the last row: arcs pass over dots, never under a
+    name.
+    """
+    longest = _LETTER * max(len(name) for name in einsums)
+    upright = longest > 0.9 * WIDTH_INCHES / (len(einsums) + 1)
     with house_style():
-        figure = new_figure(0.5 + 1.1 * len(places))
+        figure = new_figure(0.6 + _ROW * len(places) + (longest if upright else 0.2))
         axes = figure.subplots()
         for row, own in enumerate(places.values()):
             for edge in exchanges:
                 in_main = own[edge[0]] == main
                 _arrow(axes, row, edge, len(einsums), in_main=in_main)
-            for place, einsum in enumerate(einsums):
-                _einsum(axes, row, place, einsum, len(einsums))
+            axes.plot(
+                range(len(einsums)), [row] * len(einsums), linestyle="none", marker="o",
+                markersize=72 * _DOT, color="white", markeredgecolor=BLACK, zorder=3,
+            )  # fmt: skip
         axes.set_xlim(-0.5, len(einsums) - 0.5)
-        axes.set_ylim(len(places) - 0.6, -0.6)
+        axes.set_ylim(len(places) - 0.8, -0.8)
         axes.set_yticks(range(len(places)), list(places))
-        axes.set_xticks([])
-        axes.tick_params(axis="y", length=0)
+        axes.set_xticks(
+            range(len(einsums)), list(einsums), rotation=90 if upright else 0
+        )
+        axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         kept = Line2D([], [], color=BLUE, linewidth=2.2, label="fused: kept on chip")
         sent = Line2D(
@@ -78,39 +94,31 @@ def fused_figure(
     return figure
 
 
-def _einsum(axes: Axes, row: int, place: int, name: str, einsums: int) -> None:
-    crowded = einsums > 8
-    axes.text(
-        place,
-        row,
-        name,
-        ha="center",
-        va="center",
-        rotation=90 if crowded else 0,
-        fontsize=6.5 if crowded else 8,
-        bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": BLACK},
-        zorder=3,
-    )
-
-
 def _arrow(axes: Axes, row: int, edge: Edge, einsums: int, *, in_main: bool) -> None:
     """Draw an intermediate: straight to the next einsum, in an arc over others."""
     tensor, first, last = edge
-    steps = last - first
-    width_inches = steps * WIDTH_INCHES / (einsums + 1)
-    bend = 0.0 if steps == 1 else -2 * min(0.16 + 0.05 * steps, 0.5) / width_inches
     arrow = FancyArrowPatch(
-        (first, row),
-        (last, row),
-        connectionstyle=f"arc3,rad={bend}",
+        path=_curve(row, first, last, einsums),
         arrowstyle="-|>",
         mutation_scale=7,
         color=GREY if in_main else BLUE,
         linestyle="--" if in_main else "-",
         linewidth=1.0 if in_main else 2.0,
-        shrinkA=7,
-        shrinkB=9,
         zorder=2,
     )
     arrow.set_gid(f"{tensor} {'main' if in_main else 'chip'}")
     axes.add_patch(arrow)
+
+
+def _curve(row: int, first: int, last: int, einsums: int) -> Curve:
+    """Return the way from an einsum's dot to another's: the longer, the higher."""
+    reach = _DOT / 2 * (einsums + 1) / WIDTH_INCHES  # of a dot, in steps
+    if last - first == 1:
+        return Curve([(first + reach, row), (last - 1.6 * reach, row)])
+    span = (last - first - 2) / max(1, einsums - 3)
+    top = row - (_LOWEST + (_HIGHEST - _LOWEST) * span) / 0.75  # of control points
+    start, end = row - _DOT / 2 / _ROW, row - 0.8 * _DOT / _ROW
+    return Curve(
+        [(first, start), (first + 0.3, top), (last - 0.3, top), (last, end)],
+        [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4],
+    )

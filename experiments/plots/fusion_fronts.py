@@ -33,7 +33,7 @@ def plot_fusion_fronts(
 def fusion_fronts_figure(
     fronts: Points, *, energy_unit: str, latency_unit: str
 ) -> Figure:
-    """Return the figure: a staircase per method, on logarithmic axes."""
+    """Return the figure: a staircase per method; axes are logarithmic above 0."""
     with house_style():
         figure = new_figure(3.0)
         axes = figure.subplots()
@@ -50,8 +50,11 @@ def fusion_fronts_figure(
                 linewidth=max(2.4 - 0.8 * number, 0.8),
                 label=f"{method} ({len(points)} mappings)",
             )
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        latencies, energies = zip(
+            *(p for own in fronts.values() for p in own), strict=True
+        )
+        axes.set_xscale("log" if min(latencies) > 0 else "linear")
+        axes.set_yscale("log" if min(energies) > 0 else "linear")
         axes.set_xlabel(f"latency ({latency_unit})")
         axes.set_ylabel(f"energy ({energy_unit})" if energy_unit else "energy")
         axes.grid(which="both")

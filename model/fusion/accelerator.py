@@ -257,6 +257,26 @@ class Accelerator:
         return len(self.memories) - 1 if below is None else self.level(below)
 
     @property
+    def has_energy(self) -> bool:
+        """Whether anything takes energy."""
+        energies = [part.leak for part in self.parts]
+        energies += [unit.energy for unit in self.compute]
+        for memory in self.memories:
+            energies += [memory.read_energy, memory.write_energy]
+        return any(energies)
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether anything takes time."""
+        memories = (
+            (m.bits_per_cycle, m.read_bits_per_cycle, m.write_bits_per_cycle)
+            for m in self.memories
+        )
+        rates = [rate for own in memories for rate in own]
+        rates += [unit.ops_per_cycle for unit in self.compute]
+        return any(rate is not None for rate in rates)
+
+    @property
     def energy_scale(self) -> float:
         """What one unit of the parts' energy is in the unit of costs."""
         return 1.0 if self.clock_hz is None else 1e-12

@@ -125,6 +125,57 @@ def test_what_fits_nowhere_names_memory_need_and_size(
 
 
 @pytest.mark.parametrize(
+    ("objective", "said"),
+    [
+        pytest.param((), "energy", id="default"),
+        pytest.param(("--objective", "energy"), "energy", id="energy"),
+        pytest.param(("--objective", "edp"), "edp", id="edp"),
+        pytest.param(("--objective", "front"), "front", id="front"),
+    ],
+)
+def test_an_accelerator_without_energies_is_mapped_onto_for_latency_alone(
+    say: Callable[..., Said], chain: str, objective: tuple[str, ...], said: str
+) -> None:
+    # a chip, and none of its parts' energies is known
+    refused = say("fuse", chain, "--accelerator", "toy-8", *objective)
+    assert refused.status == 2
+    assert refused.err == (
+        "elkhound: accelerator toy-8: has no energy per action (all are 0), which "
+        f"objective {said} needs (--objective latency of elkhound fuse needs none)\n"
+    )
+    assert not Path("runs").exists()
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_fastest_mapping_without_energies_is_drawn_in_silence(
+    say: Callable[..., Said], chain: str, tmp_path: Path
+) -> None:
+    cold = TINY
+    for some, none in (("energy: 9", "energy: 0"), ("energy: 1", "energy: 0"),
+                       ("bits: 16,", "bits: 65536, bits_per_cycle: 8,")):  # fmt: skip
+        cold = cold.replace(some, none)
+    (tmp_path / "cold.yaml").write_text(cold)
+    ask = ("fuse", chain, "--accelerator", "cold.yaml")
+    said = say(*ask, "--objective", "latency", "--run-dir", "run", "--json")
+    assert said.status == 0, said.err
+    (row,) = json.loads(said.out)["rows"]
+    assert row["energy"] == 0 < row["latency"]
+    drawn = {path.name for path in Path("run/plots").glob("*.png")}
+    assert drawn == {"fused.png", "looptree.png"}  # and no energies
+
+
+def test_an_accelerator_without_rates_is_mapped_onto_for_energy_alone(
+    say: Callable[..., Said], chain: str, tmp_path: Path
+) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    ask = ("fuse", chain, "--accelerator", "tiny.yaml")
+    said = say(*ask, "--objective", "latency")
+    assert said.status == 2
+    assert "accelerator tiny: has no rate (all are unlimited)" in said.err
+    assert "(--objective energy of elkhound fuse needs none)" in said.err
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         pytest.param(("--objective", "edb"), "edp", id="objective"),
