@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from elkhound.experiments.source import (
     is_problem_file,
     read_graph,
     read_source,
+    refuse_import_flags,
 )
 from elkhound.model.errors import BadInputError
 from elkhound.model.fusion import FusionWorkload
@@ -19,29 +19,31 @@ from elkhound.model.fusion.problem import FusionProblem
 
 
 def read_fusion_workload(
-    name: str, bind: Mapping[str, int]
+    name: str, flags: ModelFlags
 ) -> tuple[FusionWorkload, tuple[str, ...]]:
     """Return a workload, and what the import of an ONNX file had to say.
 
     Raises
     ------
     BadInputError
-        There is no such workload, its file has a fault, or an operator is no einsum.
+        There is no such workload, its file has a fault, an operator is no einsum, or
+        a flag has no effect.
     """
     if Path(name).suffix.lower() != ".onnx":
         from elkhound.model.io import load_fusion_workload
 
-        return load_fusion_workload(name, bind), ()
+        refuse_import_flags("a workload of einsums", flags)
+        return load_fusion_workload(name, flags.bind), ()
     from elkhound.model.fusion.graph_workload import graph_workload
 
-    read = read_graph(name, ModelFlags(bind=bind))
+    read = read_graph(name, flags)
     found = graph_workload(read.graph)
     return found.workload, (*read.warnings, *found.folded)
 
 
 def read_fusion_source(
     name: str,
-    bind: Mapping[str, int],
+    flags: ModelFlags,
     accelerator: str | None,
     objective: str | None,
     *,
@@ -55,7 +57,7 @@ def read_fusion_source(
 
     Parameters
     ----------
-    name, bind, accelerator, objective
+    name, flags, accelerator, objective
         As the command line has them; a problem file needs no accelerator, and an
         objective replaces its own. None: the file's, or energy.
     fuse, max_fused_loops, max_fused_loops_per_rank, ordered_loops, tiles
@@ -68,7 +70,7 @@ def read_fusion_source(
     if accelerator is None:
         return _read_problem_file(name, objective)
     onto = load_accelerator(accelerator)
-    workload, warnings = read_fusion_workload(name, bind)
+    workload, warnings = read_fusion_workload(name, flags)
     problem = FusionProblem(
         workload,
         onto,

@@ -287,7 +287,7 @@ def _build_workload(model: str, flags: ModelFlags) -> ReadGraph:
             where="MODEL",
             hint=nearest(model, names),
         )
-    _refuse("a built-in workload", _given_import_flags(flags))
+    refuse_import_flags("a built-in workload", flags)
     return ReadGraph(build_workload(model, flags.bind, flags.phase))
 
 
@@ -337,6 +337,11 @@ def _given_import_flags(flags: ModelFlags) -> dict[str, bool]:
         "--unknown": flags.unknown is not None,
         "--strict": flags.strict,
     }
+
+
+def refuse_import_flags(what: str, flags: ModelFlags) -> None:
+    """Refuse flags about reading an ONNX file on something else."""
+    _refuse(what, _given_import_flags(flags))
 
 
 def require_file(path: Path) -> None:

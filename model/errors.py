@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class ElkhoundError(Exception):
     """Something that ends a command with one line and a documented exit status.
@@ -94,9 +96,20 @@ def nearest(word: str, legal: list[str]) -> str:
     >>> nearest("zzz", ["b", "a"])
     'legal: a, b'
     """
+    close = closest(word, legal)
+    if close is not None:
+        return f"did you mean {close}?"
+    return "legal: " + ", ".join(sorted(legal))
+
+
+def closest(word: str, legal: Iterable[str]) -> str | None:
+    """Return the word that a misspelt one is meant to be, None where none is near.
+
+    Examples
+    --------
+    >>> closest("sram_bytez", ["sram_bytes", "clock_hz"])
+    'sram_bytes'
+    """
     import difflib
 
-    close = difflib.get_close_matches(word, legal, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]}?"
-    return "legal: " + ", ".join(sorted(legal))
+    return next(iter(difflib.get_close_matches(word, sorted(legal), n=1)), None)

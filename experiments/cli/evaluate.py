@@ -11,9 +11,10 @@ import click
 from elkhound.experiments.cli import options
 from elkhound.experiments.cli.mapping import (
     FLAGS,
-    NEEDED,
     mapping_flags,
     read_mapping,
+    refuse_mapping,
+    require_needed,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def command(
     PROBLEM is needed for a bare plan {gates, options}. What breaks a rule is listed
     with every rule it breaks (exit 5).
     """
-    _require_one_kind(problem, values)
+    _require_one_kind(context, problem, values)
     if values["mapping"] is None:
         status = _evaluate_plan(problem, values["plan"], as_json)
     else:
@@ -59,20 +60,19 @@ def command(
     context.exit(status)
 
 
-def _require_one_kind(problem: str | None, values: dict[str, Any]) -> None:
+def _require_one_kind(
+    context: click.Context, problem: str | None, values: dict[str, Any]
+) -> None:
     """Refuse flags that say nothing of what is evaluated."""
     if (values["plan"] is None) == (values["mapping"] is None):
         raise click.UsageError("give one of --plan and --mapping")
     if values["plan"] is not None:
-        for flag in (*FLAGS, "picture", "plot"):
-            if values[flag]:
-                raise click.UsageError(f"--{flag} has no effect on a plan")
+        refuse_mapping(values["plan"], "--mapping")
+        options.refuse_given(context, (*FLAGS, "picture", "plot"), "on a plan")
         return
     if problem is not None:
         raise click.UsageError("PROBLEM has no effect on a mapping")
-    for flag in NEEDED:
-        if values[flag] is None:
-            raise click.UsageError(f"--mapping needs --{flag}")
+    require_needed(values["mapping"], values)
 
 
 def _evaluate_mapping(values: dict[str, Any], as_json: bool) -> int:

@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.experiments.cli.mapping import refuse_mapping, require_needed
 from elkhound.experiments.cli.writable import require_writable
+from elkhound.experiments.source import ModelFlags
 from elkhound.model.errors import BadInputError, ContradictionError
 
 PROGRAMS = ("program", "program-json")
@@ -83,12 +85,14 @@ def command(
     if output is not None:
         require_writable(output)
     if form in FUSION:
-        others = [name for name in values if name != "bind"]
+        read = ("bind", *options.ONNX_FLAGS)
+        others = [name for name in values if name not in read]
         options.refuse_given(
             context, ("problem", "order", *others), f"on format {form}"
         )
-        names = (workload, accelerator)
-        _export_fusion(context, source, form, names, values["bind"], output, as_json)
+        names = {"workload": workload, "accelerator": accelerator}
+        flags = options.model_flags(values)
+        _export_fusion(context, source, form, names, flags, output, as_json)
         return
     options.refuse_given(context, ("workload", "accelerator"), f"on format {form}")
     if form in MODELS:
@@ -142,23 +146,21 @@ def _export_fusion(
     context: click.Context,
     source: str,
     form: str,
-    names: tuple[str | None, str | None],
-    bind: dict[str, int],
+    names: dict[str, str | None],
+    flags: ModelFlags,
     output: Path | None,
     as_json: bool,
 ) -> None:
     from elkhound.experiments.fusion_export import nest_text, workload_text
     from elkhound.model.io.text import write_text
 
-    workload, accelerator = names
     if form == "fusion-workload":
-        flags = ("workload", "accelerator")
-        options.refuse_given(context, flags, f"on format {form}")
-        text, warnings = workload_text(source, bind)
-    elif workload is None or accelerator is None:
-        raise click.UsageError("--format numpy needs --workload and --accelerator")
+        others = ("workload", "accelerator")
+        options.refuse_given(context, others, f"on format {form}")
+        text, warnings = workload_text(source, flags)
     else:
-        text, warnings = nest_text(source, workload, bind, accelerator)
+        workload, accelerator = require_needed(source, names)
+        text, warnings = nest_text(source, workload, flags, accelerator)
     for line in warnings:
         click.echo(f"warning: {line}", err=True)
     if output is not None:
@@ -184,6 +186,7 @@ def _export_program(
     from elkhound.model.program import program_of
     from elkhound.model.schedule import ScheduleProblem
 
+    refuse_mapping(plan, "--format numpy")
     read = read_any_plan(plan, problem)
     if not isinstance(read.problem, ScheduleProblem):
         raise BadInputError(

@@ -21,6 +21,7 @@ _OF_PROBLEMS = (
     "max_fused_loops_per_rank",
     "ordered_loops",
     "tiles",
+    *options.ONNX_FLAGS,
 )
 
 
@@ -56,6 +57,7 @@ _OF_PROBLEMS = (
     help="Methods, with variants (see `elkhound methods`).  [default: pareto-join]",
 )
 @options.bind_flag
+@options.onnx_flags
 @click.option(
     "--no-fuse", is_flag=True, help="Send every intermediate through main memory."
 )
@@ -125,7 +127,7 @@ def command(context: click.Context, /, workload: str, **values: Any) -> None:
         )
     source = read_fusion_source(
         workload,
-        values["bind"],
+        options.model_flags(values),
         values["accelerator"],
         values["objective"],
         fuse=not values["no_fuse"],
@@ -134,7 +136,7 @@ def command(context: click.Context, /, workload: str, **values: Any) -> None:
         ordered_loops=values["ordered_loops"],
         tiles=values["tiles"],
     )
-    named = ("bind", "accelerator", "objective", "no_fuse")
+    named = ("bind", *options.ONNX_FLAGS, "accelerator", "objective", "no_fuse")
     run_comparison(
         context,
         source,

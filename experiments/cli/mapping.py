@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from elkhound.experiments.cli import options
+from elkhound.model.errors import BadInputError
 
 if TYPE_CHECKING:
     from elkhound.model.fusion import Accelerator, FusionWorkload, LoopTree
     from elkhound.model.fusion.physics import Physics
 
-FLAGS = ("workload", "accelerator", "bind", "physics")
-NEEDED = ("workload", "accelerator")
+FLAGS = ("workload", "accelerator", "bind", "physics", *options.ONNX_FLAGS)
+NEEDED = {
+    "workload": "the einsums it maps: built in, YAML, or ONNX",
+    "accelerator": "what it maps them onto: preset, chip, or YAML",
+}
 
 
 def mapping_flags(
@@ -42,10 +46,42 @@ def mapping_flags(
                 help="Of the mapping: preset, or YAML.",
             ),
             options.bind_flag,
+            options.onnx_flags,
             click.option("--physics", metavar=rules, help=physics),
         )
 
     return add
+
+
+def require_needed(path: str, values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the workload and the accelerator of a mapping.
+
+    Raises
+    ------
+    BadInputError
+        Names every flag that is missing, and what it takes.
+    """
+    missing = [
+        f"--{flag} ({what})" for flag, what in NEEDED.items() if values[flag] is None
+    ]
+    if missing:
+        raise BadInputError(
+            f"a mapping needs {' and '.join(missing)}", code="usage", where=path
+        )
+    return values["workload"], values["accelerator"]
+
+
+def refuse_mapping(path: str, flag: str) -> None:
+    """Refuse a plan that is a mapping; `flag` and those it needs take one."""
+    from elkhound.model.io import is_mapping_file
+
+    if is_mapping_file(path):
+        raise BadInputError(
+            f"is a fusion mapping, not a plan; {flag} takes it, "
+            "with --workload and --accelerator",
+            code="wrong-kind",
+            where=path,
+        )
 
 
 def read_mapping(
@@ -57,7 +93,8 @@ def read_mapping(
     from elkhound.model.io import load_accelerator, load_mapping
 
     accelerator = load_accelerator(values["accelerator"])
-    workload, warnings = read_fusion_workload(values["workload"], values["bind"])
+    flags = options.model_flags(values)
+    workload, warnings = read_fusion_workload(values["workload"], flags)
     for line in warnings:
         click.echo(f"warning: {line}", err=True)
     given = values["physics"]

@@ -210,12 +210,22 @@ phase_flag = click.option(
 )
 
 
-def graph_flags(function: Function) -> Function:
-    """Add the flags that say how a model is read."""
+ONNX_FLAGS = (
+    "weights",
+    "activations",
+    "no_patterns",
+    "branches",
+    "trips",
+    "unknown",
+    "strict",
+)
+"""Parameters that `onnx_flags` adds."""
+
+
+def onnx_flags(function: Function) -> Function:
+    """Add the flags that say how an ONNX file is read."""
     return together(
         function,
-        bind_flag,
-        phase_flag,
         click.option(
             "--weight",
             "weights",
@@ -234,12 +244,6 @@ def graph_flags(function: Function) -> Function:
             "--no-patterns",
             is_flag=True,
             help="Keep primitives: do not recognise norms, softmax and the like.",
-        ),
-        click.option(
-            "--spill",
-            type=OneOf("none", "auto"),
-            help="auto: move activations out to HBM until all operators fit the chip."
-            "  [default: none]",
         ),
         click.option(
             "--branch",
@@ -269,6 +273,22 @@ def graph_flags(function: Function) -> Function:
         ),
         click.option(
             "--strict", is_flag=True, help="Refuse an ONNX file that gives a warning."
+        ),
+    )
+
+
+def graph_flags(function: Function) -> Function:
+    """Add the flags that say how a model is read."""
+    return together(
+        function,
+        bind_flag,
+        phase_flag,
+        onnx_flags,
+        click.option(
+            "--spill",
+            type=OneOf("none", "auto"),
+            help="auto: move activations out to HBM until all operators fit the chip."
+            "  [default: none]",
         ),
     )
 
@@ -409,11 +429,11 @@ def model_flags(values: dict[str, Any]) -> ModelFlags:
     """Return the model flags among a verb's values."""
     return ModelFlags(
         bind=values["bind"],
-        phase=values["phase"],
+        phase=values.get("phase"),
         weights=values["weights"],
         activations=values["activations"],
         patterns=not values["no_patterns"],
-        spill=values["spill"],
+        spill=values.get("spill"),
         fuse=values.get("fuse"),
         branches=values["branches"],
         trips=values["trips"],

@@ -9,7 +9,13 @@ from typing import Any
 import click
 
 from elkhound.experiments.cli import options
-from elkhound.experiments.cli.mapping import NEEDED, mapping_flags, read_mapping
+from elkhound.experiments.cli.mapping import (
+    FLAGS,
+    NEEDED,
+    mapping_flags,
+    read_mapping,
+    require_needed,
+)
 from elkhound.experiments.cli.writable import require_writable
 from elkhound.model.errors import BadInputError
 
@@ -43,28 +49,31 @@ from elkhound.model.errors import BadInputError
 )
 @mapping_flags("double-buffer", "Of the mapping: tiles on their way take room too.")
 @options.json_flag
+@click.pass_context
 def command(
-    plan: str, problem: str | None, fidelity: str | None, **values: Any
+    context: click.Context,
+    /,
+    plan: str,
+    problem: str | None,
+    fidelity: str | None,
+    **values: Any,
 ) -> None:
     """Run PLAN on the simulated chip and show where the time goes.
 
     The plan is verified first; one that breaks a rule is not simulated (exit 5). With
     --workload and --accelerator, PLAN is a fusion mapping, text or YAML.
     """
+    from elkhound.model.io import is_mapping_file
+
     if values["trace"] is not None:
         require_writable(values["trace"], "trace")
-    if all(values[flag] is None for flag in NEEDED):
-        for flag in ("bind", "physics"):
-            if values[flag]:
-                raise click.UsageError(f"--{flag} has no effect without --workload")
+    named = any(values[flag] is not None for flag in NEEDED)
+    if not named and not is_mapping_file(plan):
+        options.refuse_given(context, FLAGS, "on a plan")
         _simulate_plan(plan, problem, fidelity, values["trace"], values["as_json"])
         return
-    for flag in NEEDED:
-        if values[flag] is None:
-            raise click.UsageError(f"a mapping needs --{flag}")
-    for flag, given in (("problem", problem), ("fidelity", fidelity)):
-        if given is not None:
-            raise click.UsageError(f"--{flag} has no effect on a mapping")
+    require_needed(plan, values)
+    options.refuse_given(context, ("problem", "fidelity"), "on a mapping")
     _simulate_mapping(plan, values)
 
 

@@ -51,6 +51,12 @@ def parse_mapping(text: str, name: str = "mapping") -> LoopTree:
     return LoopTree(nodes, name)
 
 
+def is_mapping_text(text: str) -> bool:
+    """Whether some line of a text is a storage or compute node."""
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return any(_STORE.fullmatch(line) or _COMPUTE.fullmatch(line) for line in lines)
+
+
 def mapping_text(tree: LoopTree) -> str:
     """Return a mapping as text; `parse_mapping` reads it back."""
     return "\n".join(_node_lines(tree.nodes, "")) + "\n"

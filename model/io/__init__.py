@@ -18,7 +18,11 @@ from elkhound.model.io.fusion_workload_file import (
 )
 from elkhound.model.io.graph_source import load_graph
 from elkhound.model.io.grid_file import GridFile, load_grid
-from elkhound.model.io.mapping_file import load_mapping, mapping_document
+from elkhound.model.io.mapping_file import (
+    is_mapping_file,
+    load_mapping,
+    mapping_document,
+)
 from elkhound.model.io.pin_file import PinFile, load_pins
 from elkhound.model.io.placement_csv import (
     PlacementCsv,
@@ -62,6 +66,7 @@ __all__ = [
     "chip_names",
     "fusion_workload_document",
     "installed_chips",
+    "is_mapping_file",
     "json_schemas",
     "load_accelerator",
     "load_chip",

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from elkhound.model.fusion.looptree_text import parse_mapping
+from elkhound.model.errors import BadInputError
+from elkhound.model.fusion.looptree_text import is_mapping_text, parse_mapping
 from elkhound.model.fusion.mapping import (
     ComputeNode,
     Loop,
@@ -53,6 +54,16 @@ class MappingModel(FileModel):
 
     mapping: Name
     nodes: Annotated[list[NodeModel], Field(min_length=1)]
+
+
+def is_mapping_file(path: str) -> bool:
+    """Whether a file is meant as a mapping, right or wrong."""
+    try:
+        if Path(path).suffix.lower() in (".yaml", ".yml", ".json"):
+            return read_document(path).at(("mapping",)) is not None
+        return is_mapping_text(read_text(path))
+    except BadInputError:
+        return False
 
 
 def load_mapping(path: str) -> LoopTree:

@@ -26,7 +26,11 @@ from elkhound.model.onnx_import.reader import read_source
 from elkhound.model.onnx_import.report import ImportReport, PatternMatch
 from elkhound.model.onnx_import.resolve import resolve
 from elkhound.model.onnx_import.source import Node, Source, Value
-from elkhound.model.onnx_import.supported import refuse_known, refuse_unsupported
+from elkhound.model.onnx_import.supported import (
+    refuse_known,
+    refuse_unsupported,
+    unmatched,
+)
 from elkhound.model.onnx_import.symbols import bound_symbols, check_bind
 from elkhound.model.onnx_import.unknown import Unknown, unknown_of
 
@@ -147,6 +151,7 @@ def _planned(
             *source.warnings,
             *resolved.notes,
             *_about_unknown(resolved.unknown, decided.unknown),
+            *unmatched(source.nodes, decided.unknown),
             *_unplanned(graph, computed, values, source),
             *([left_out] if dead else []),
         ),

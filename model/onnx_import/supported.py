@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from elkhound.model.errors import BadInputError
+from elkhound.model.errors import BadInputError, closest
 from elkhound.model.onnx_import.control import CONTROL
 from elkhound.model.onnx_import.expand import EXPANSIONS
 from elkhound.model.onnx_import.lower.graph import LOWERINGS
@@ -36,7 +36,8 @@ def refuse_unsupported(nodes: Sequence[Node], policy: Unknown) -> None:
             f"cannot plan operator {first.op} (node {first.name}, output {output}); "
             f"unsupported types in the graph: {types}",
             code="unsupported-operator",
-            hint="--unknown zero, or a file or package that describes them",
+            hint=_near_description(first.op, policy)
+            or "--unknown zero, or a file or package that describes them",
         )
     for node in nodes:
         if node.misfit:
@@ -54,6 +55,33 @@ def refuse_known(policy: Unknown) -> None:
                 code="no-effect",
                 where=user.origin,
             )
+
+
+def unmatched(nodes: Iterable[Node], policy: Unknown) -> list[str]:
+    """Return a warning per description that is of no operator of the model."""
+    types = {node.op for node in _all(nodes)}
+    return [
+        f"{user.origin}: describes operator {op}, which the model does not have"
+        + (f" (did you mean {near}?)" if (near := closest(op, types)) else "")
+        for op, user in policy.described.items()
+        if op not in types
+    ]
+
+
+def _near_description(op: str, policy: Unknown) -> str:
+    """Return where a description stands whose operator is spelt nearly like this."""
+    near = closest(op, policy.described)
+    if near is None:
+        return ""
+    return f"{policy.described[near].origin} describes {near}; did you mean {op}?"
+
+
+def _all(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Yield nodes and those of their bodies and branches."""
+    for node in nodes:
+        yield node
+        for body in node.subgraphs.values():
+            yield from _all(body.nodes)
 
 
 def _unknown(nodes: Iterable[Node]) -> Iterable[Node]:

@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 from fakes.said import Said
+from onnx import TensorProto, helper
 
 from elkhound.experiments.fusion_methods import FUSION
 from elkhound.experiments.methods import Entry, Role
@@ -287,6 +289,63 @@ def test_faults_of_a_problem_file_have_their_line(
     assert message in said.err
     line = said.err.split("bad.json:")[1].partition(":")[0]
     assert at in bad.splitlines()[int(line) - 1]
+
+
+@pytest.fixture
+def activated(tmp_path: Path) -> str:
+    """mlp.onnx: two products of 8³, my.domain::Act between; act.yaml describes it."""
+    make, numbers = helper.make_node, TensorProto.FLOAT16
+    nodes = [
+        make("MatMul", ["x", "w0"], ["h"], name="up"),
+        make("Act", ["h"], ["a"], name="act", domain="my.domain"),
+        make("MatMul", ["a", "w1"], ["y"], name="down"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "mlp",
+        [helper.make_tensor_value_info("x", numbers, [8, 8])],
+        [helper.make_tensor_value_info("y", numbers, [8, 8])],
+        [TensorProto(name=w, dims=[8, 8], data_type=numbers) for w in ("w0", "w1")],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my.domain", 1)]
+    onnx.save(
+        helper.make_model(graph, opset_imports=opsets, ir_version=8),
+        tmp_path / "mlp.onnx",
+    )
+    (tmp_path / "act.yaml").write_text("operators: {'my.domain::Act': {as: Sigmoid}}")
+    return "mlp.onnx"
+
+
+def test_an_operator_that_is_not_known_is_described_to_every_verb_on_mappings(
+    say: Callable[..., Said], activated: str
+) -> None:
+    onto = ("--accelerator", "simple")
+    refused = say("fuse", activated, *onto)
+    assert refused.status == 2
+    assert "cannot plan operator my.domain::Act" in refused.err
+    assert "--unknown zero" in refused.err
+    read = ("--unknown", "act.yaml")
+    said = say("fuse", activated, *onto, *read, "--no-plots", "--run-dir", "run")
+    assert said.status == 0, said.err
+    assert "mlp on simple: 3 einsums" in said.out
+    assert "operator my.domain::Act is not known" in said.err
+    mapping, on = "run/plans/pareto-join.txt", ("--workload", activated, *onto)
+    for verb in (
+        ("evaluate", "--mapping", mapping, *on),
+        ("simulate", mapping, *on),
+        ("export", mapping, "--format", "numpy", *on),
+        ("export", activated, "--format", "fusion-workload"),
+    ):
+        assert say(*verb).status == 2
+        assert say(*verb, *read).status == 0
+
+
+def test_flags_about_onnx_files_are_refused_on_a_workload_of_einsums(
+    say: Callable[..., Said], chain: str
+) -> None:
+    said = say("fuse", chain, "--accelerator", "simple", "--unknown", "zero")
+    assert said.status == 2
+    assert said.err == ("elkhound: --unknown: has no effect on a workload of einsums\n")
 
 
 def test_the_proof_of_the_join_is_tried_again(

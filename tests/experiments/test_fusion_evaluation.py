@@ -9,6 +9,7 @@ from fakes.said import Said
 
 from elkhound.experiments.fusion_source import read_fusion_workload
 from elkhound.experiments.looptree_picture import looptree_picture
+from elkhound.experiments.source import ModelFlags
 from elkhound.model.fusion import parse_mapping
 from elkhound.model.fusion.catalogue import fusion_workload
 
@@ -91,10 +92,12 @@ def test_a_mapping_that_does_not_fit_is_listed(say: Say, tmp_path: Path) -> None
         ),
         pytest.param(
             ("--plan", "p", "--workload", "w"),
-            "--workload has no effect on a plan",
+            "--workload: has no effect on a plan",
             id="workload-of-a-plan",
         ),
-        pytest.param(("--mapping", "m"), "--mapping needs --workload", id="workload"),
+        pytest.param(
+            ("--mapping", "m"), "m: a mapping needs --workload", id="workload"
+        ),
         pytest.param(
             ("problem.json", *FLAGS), "PROBLEM has no effect on a mapping", id="problem"
         ),
@@ -150,7 +153,9 @@ def test_evaluate_draws_the_picture(say: Say, mapping_file: str) -> None:
 def test_a_mapping_of_an_onnx_model_is_costed(say: Say, tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples" / "decoder_block.onnx"
     flags = ("--workload", str(example), "--bind", "batch=1,context=128")
-    workload, _ = read_fusion_workload(str(example), {"batch": 1, "context": 128})
+    workload, _ = read_fusion_workload(
+        str(example), ModelFlags({"batch": 1, "context": 128})
+    )
     branches = "".join(
         "  Nested\n"
         + "".join(f"    for {rank} tile=1\n" for rank in einsum.ranks)

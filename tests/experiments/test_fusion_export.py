@@ -11,6 +11,7 @@ from fakes.said import Said
 from oracles.einsums import random_inputs, results
 
 from elkhound.experiments.fusion_source import read_fusion_workload
+from elkhound.experiments.source import ModelFlags
 from elkhound.model.fusion.catalogue import fusion_workload
 from elkhound.model.io import load_fusion_workload
 
@@ -64,14 +65,16 @@ def test_the_einsums_of_a_model_are_exported_and_read_back(
     assert said.status == 0
     assert "warning: operator layer0.q.rope: folds cos in" in said.err
     (tmp_path / "w.yaml").write_text(json.loads(said.out)["text"])
-    workload, _ = read_fusion_workload(str(EXAMPLE), {"batch": 2, "context": 128})
+    workload, _ = read_fusion_workload(
+        str(EXAMPLE), ModelFlags({"batch": 2, "context": 128})
+    )
     assert load_fusion_workload("w.yaml") == workload
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(NEST[:-1], "numpy needs --workload and --accel", id="accelerator"),
+        pytest.param(NEST[:-1], "a mapping needs --accelerator", id="accelerator"),
         pytest.param(
             (*NEST, "simple", "--order", "free"),
             "--order: has no effect on format numpy",

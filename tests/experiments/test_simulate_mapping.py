@@ -73,7 +73,9 @@ def test_a_trace_has_a_track_per_port(say: Say, mapping: str) -> None:
             ("--fidelity", "core", *ON_SIMPLE), "no effect on a mapping", id="fidelity"
         ),
         pytest.param(
-            ("--physics", "double-buffer"), "without --workload", id="no-mapping"
+            ("--physics", "double-buffer"),
+            "a mapping needs --workload (",
+            id="no-mapping",
         ),
     ],
 )
@@ -83,6 +85,41 @@ def test_what_has_no_meaning_is_refused(
     said = say("simulate", mapping, *flags)
     assert said.status == 2
     assert message in said.err
+
+
+@pytest.mark.parametrize("form", ["txt", "yaml"])
+@pytest.mark.parametrize(
+    ("verb", "told"),
+    [
+        pytest.param(
+            ("simulate",),
+            "a mapping needs --workload (the einsums it maps: built in, YAML, or ONNX) "
+            "and --accelerator (what it maps them onto: preset, chip, or YAML)",
+            id="simulate",
+        ),
+        pytest.param(
+            ("evaluate", "--plan"),
+            "is a fusion mapping, not a plan; --mapping takes it, with --workload and "
+            "--accelerator",
+            id="evaluate",
+        ),
+        pytest.param(
+            ("export",),
+            "is a fusion mapping, not a plan; --format numpy takes it, with --workload "
+            "and --accelerator",
+            id="export",
+        ),
+    ],
+)
+def test_a_mapping_where_a_plan_is_meant_is_told_its_flags(
+    say: Say, mapping: str, tmp_path: Path, verb: tuple[str, ...], told: str, form: str
+) -> None:
+    (tmp_path / "mapping.yaml").write_text(
+        "mapping: m\nnodes: [{store: [A], memory: MainMemory}]"
+    )
+    said = say(*verb, f"mapping.{form}")
+    assert said.status == 2
+    assert said.err == f"elkhound: mapping.{form}: {told}\n"
 
 
 def test_a_memory_that_is_too_small_is_named(

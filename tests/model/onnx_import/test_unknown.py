@@ -252,6 +252,47 @@ def test_a_known_operator_needs_no_description(files: Any, tmp_path: Path) -> No
     assert error.value.where == f"{file}:2"
 
 
+def test_a_description_of_no_operator_of_the_model_is_a_warning(
+    files: Any, tmp_path: Path
+) -> None:
+    options = describe(tmp_path, "{as: Sigmoid}\n  my.domain::Fo: {passes: [unary]}")
+    warnings = files.read(*MODEL, options=options).warnings
+    assert [w for w in warnings if "my.domain::Fo," in w] == [
+        f"{tmp_path / 'operators.yaml'}:4: describes operator my.domain::Fo, which the "
+        "model does not have (did you mean my.domain::Foo?)"
+    ]
+    with pytest.raises(BadInputError, match="the model does not have"):
+        files.read(*MODEL, options={**options, "strict": True})
+
+
+def test_an_operator_that_is_nearly_described_is_told_where(
+    files: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "operators.yaml"
+    file.write_text("operators:\n  my.domain::Fooo: {passes: [unary]}\n")
+    with pytest.raises(BadInputError, match="cannot plan operator") as error:
+        files.read(*MODEL, options={"unknown": file})
+    assert error.value.hint == (
+        f"{file}:2 describes my.domain::Fooo; did you mean my.domain::Foo?"
+    )
+
+
+def test_a_description_of_an_operator_inside_a_branch_not_taken_is_in_use(
+    files: Any, tmp_path: Path
+) -> None:
+    bodies = {}
+    for name, op, domain in (("then", "Foo", "my.domain"), ("else", "Neg", "")):
+        inside = [node(op, ["h"], [f"{name}_out"], domain=domain)]
+        out = helper.make_tensor_value_info(f"{name}_out", 10, [3, 4])
+        bodies[f"{name}_branch"] = helper.make_graph(inside, name, [], [out])
+    nodes = [NODES[0], node("If", ["c"], ["y"], name="if", **bodies)]
+    options = describe(tmp_path, "{passes: [unary]}")
+    report = files.read(
+        nodes, {"x": (3, 4)}, "y", constants={"c": False}, options=options
+    )
+    assert not any("describes operator" in warning for warning in report.warnings)
+
+
 def test_an_empty_policy_is_refused(files: Any) -> None:
     with pytest.raises(BadInputError, match="'' is neither error nor zero"):
         files.read(*MODEL, options={"unknown": ""})
