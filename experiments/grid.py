@@ -137,7 +137,13 @@ def _chips(file: GridFile) -> list[tuple[Chip | None, Mapping[str, Any]]]:
             try:
                 made.append((load_chip(name, changed), changed))
             except BadInputError as error:
-                raise file.refusal(error, "set", _at_fault(error, changed)) from error
+                on_chip = BadInputError(
+                    error.message,
+                    code=error.code,
+                    where=f"chip {name}",
+                    hint=error.hint,
+                )
+                raise file.refusal(on_chip, "set", _at_fault(error, changed)) from error
     return made
 
 

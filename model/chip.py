@@ -74,8 +74,8 @@ class Core:
         _require_non_negative("core", reserved_bytes=self.reserved_bytes)
         if self.reserved_bytes >= self.sram_bytes:
             raise ValueError(
-                f"core: reserved_bytes is {self.reserved_bytes}, must be below "
-                f"sram_bytes = {self.sram_bytes}"
+                f"core: reserved_bytes is {self.reserved_bytes}, must be from 0 to "
+                f"{self.sram_bytes - 1}, below sram_bytes = {self.sram_bytes}"
             )
 
     @property

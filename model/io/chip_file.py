@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
 from elkhound.model.chip import AllToAll, Chip, Core, Hbm, Links, Mesh2D
 from elkhound.model.errors import BadInputError, nearest
 from elkhound.model.installed import broken, installed, loaded, origin
-from elkhound.model.io.document import Document, read_document
+from elkhound.model.io.document import Document, KeyPath, read_document
 from elkhound.model.io.fields import ChipCount, ChipPositive, FileModel, Name, Rate
 from elkhound.model.io.validate import built, validated
 
 ENTRY_POINTS = "elkhound.chips"  # each the path of a chip file
+Noun = TypeVar("Noun")
 _PRESETS = Path(__file__).parent.parent / "presets" / "chips"
 _KEYS_OF = {"all-to-all": ("cross_chip_permille",), "mesh": ("rows", "columns")}
 
@@ -175,7 +177,7 @@ def chip_from(document: Document) -> Chip:
             code="no-effect",
         )
     compute, hbm = model.compute, model.hbm
-    core = built(
+    core = _built(
         document,
         (),
         lambda: Core(
@@ -188,7 +190,7 @@ def chip_from(document: Document) -> Chip:
         ),
     )
     links = _links(document, model.links)
-    return built(
+    return _built(
         document,
         ("links",),
         lambda: Chip(
@@ -210,10 +212,24 @@ def chip_from(document: Document) -> Chip:
     )
 
 
+def _built(document: Document, place: KeyPath, make: Callable[[], Noun]) -> Noun:
+    """Return what `make` builds; a refusal spells keys as the file does."""
+
+    def in_file() -> Noun:
+        try:
+            return make()
+        except ValueError as error:
+            message = str(error).removeprefix("core: ")  # its keys are at the top
+            key = re.compile(r"^links: (?=\w+ is )")
+            raise ValueError(key.sub("links.", message)) from error
+
+    return built(document, place, in_file)
+
+
 def _links(document: Document, model: LinksModel) -> Links:
     exchange = model.exchange_bytes_per_second or model.bytes_per_second
     if model.topology == "all-to-all":
-        return built(
+        return _built(
             document,
             ("links",),
             lambda: AllToAll(
@@ -230,7 +246,7 @@ def _links(document: Document, model: LinksModel) -> Links:
         document.refuse(
             f"links.{missing} is missing, topology mesh needs it", ("links",)
         )
-    return built(
+    return _built(
         document,
         ("links",),
         lambda: Mesh2D(

@@ -14,7 +14,6 @@ from elkhound.model.grid import Grid, Values
 from elkhound.model.io.document import Document, KeyPath, read_document
 from elkhound.model.io.fields import (
     LARGEST,
-    LARGEST_RATE,
     Count,
     FileModel,
     Name,
@@ -40,9 +39,8 @@ OneOrMore = Annotated[
 ]
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=_LONGEST_PATH)]
 Seconds = Annotated[float, Field(gt=0, le=_MOST_SECONDS)]
-ChipValue = (
-    bool | Annotated[int, Field(ge=0, le=LARGEST_RATE), BeforeValidator(whole)] | Name
-)
+ChipValue = bool | Annotated[int, BeforeValidator(whole)] | float | Name
+"""Of any field of a chip, whose own range the chip's file knows."""
 
 
 class GridLimitsModel(FileModel):

@@ -196,6 +196,41 @@ def test_a_wrong_grid_is_refused_by_line(
 
 
 @pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        pytest.param(
+            "sram_bytes: -49152",
+            "set.sram_bytes: chip toy-8: sram_bytes is -49152, must be an integer from "
+            "1 to 10^15",
+            id="negative",
+        ),
+        pytest.param(
+            "sram_bytes: 512",  # toy-8 reserves 1024 B
+            "set.sram_bytes: chip toy-8: reserved_bytes is 1024, must be from 0 to "
+            "511, below sram_bytes = 512",
+            id="below-reserved",
+        ),
+        pytest.param(
+            "compute.mac_per_cycle: 1.5",
+            "set.compute.mac_per_cycle: chip toy-8: compute.mac_per_cycle is 1.5, must "
+            "be an integer from 1 to 10^15",
+            id="half",
+        ),
+    ],
+)
+def test_a_changed_chip_field_has_the_range_of_the_chips_file(
+    expand: Expand, changed: str, message: str
+) -> None:
+    text = (
+        "grid:\n  model: llama-2-7b\n  bind: {batch: 1, seq: 64, layers: 1}\n"
+        f"  chip: toy-8\n  methods: basic\n  set: {{{changed}}}\n"
+    )
+    with pytest.raises(BadInputError) as refused:
+        expand(text)
+    assert str(refused.value).endswith(f"grid.yaml:6: {message}")
+
+
+@pytest.mark.parametrize(
     ("extra", "key"),
     [
         pytest.param("chip: ipu-pod4-hbm", "chip", id="chip"),

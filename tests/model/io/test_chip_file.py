@@ -175,13 +175,14 @@ def test_what_is_left_out_of_the_links_costs_nothing(tmp_path: Path) -> None:
         pytest.param(
             "reserved_bytes: 1024",
             "reserved_bytes: 65536",
-            "c.yaml:5: core: reserved_bytes is 65536, must be below sram_bytes = 65536",
+            "c.yaml:5: reserved_bytes is 65536, must be from 0 to 65535, below "
+            "sram_bytes = 65536",
             id="nothing usable",
         ),
         pytest.param(
             "bytes_per_second: 4000000000",
             "bytes_per_second: 4, exchange_bytes_per_second: 5",
-            "c.yaml:8: links: exchange_bytes_per_second is 5, "
+            "c.yaml:8: links.exchange_bytes_per_second is 5, "
             "must be at most bytes_per_second = 4",
             id="exchange above the port",
         ),
