@@ -75,7 +75,8 @@ def with_addresses(
     placed = place(problem, result.plan, held, limits)
     if placed.addresses is not None:
         return Addressed(result, placed.addresses)
-    note = f"no addresses for its plan worth {result.objective}: {placed.why}"
+    lacks = f"of {result.objective} cycles has no addresses: {placed.why}"
+    note = f"its plan {lacks}"
     if not placed.impossible:
         return Addressed(result, None, note)
     started = perf_counter()
@@ -90,7 +91,7 @@ def with_addresses(
             break
         placed = place(problem, again.plan, held, limits)
         if placed.addresses is not None:
-            note += f"; planned again for {smaller} B"
+            note = f"its first plan {lacks}; this one is planned for {smaller} B"
             return Addressed(_second(result, again), placed.addresses, note)
     return Addressed(result, None, note)
 
@@ -129,7 +130,8 @@ def place(
         return Placed(Addresses(buffers.buffers, found.plan.offsets))
     impossible = found.status is Status.INFEASIBLE
     known = "proved not to fit" if impossible else str(found.statistics["reason"])
-    why = f"{known} in {problem.sram_bytes} B: {collisions(buffers, fitted)}"
+    room = f"{problem.sram_bytes} B per core"
+    why = f"{known} in {room}: {collisions(buffers, fitted)}"
     return Placed(None, impossible, why)
 
 

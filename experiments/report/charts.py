@@ -80,15 +80,22 @@ def timeline_chart(score: Score, clock_hz: int | None) -> go.Figure:
     chart.update_yaxes(categoryarray=[CORES, HBM], row=1, col=1)
     chart.update_yaxes(title="SRAM per core (KiB)", rangemode="tozero", row=2, col=1)
     chart.update_xaxes(title=f"time ({unit})", row=2, col=1)
-    chart.update_layout(barmode="overlay", height=430, **_look())
+    chart.update_layout(barmode="overlay", height=430, **look())
     return chart
 
 
-def _look() -> dict[str, Any]:
+def look() -> dict[str, Any]:
+    """Return the layout of every chart: legend below, as the tools are on top."""
     return {
         "template": "plotly_white",
-        "margin": {"l": 70, "r": 20, "t": 40, "b": 50},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "margin": {"l": 70, "r": 20, "t": 36, "b": 50},
+        "legend": {
+            "orientation": "h",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+            "x": 0,
+        },
         "font": {"size": 12},
     }
 
@@ -168,7 +175,7 @@ def split_chart(scores: Mapping[str, Score], clock_hz: int | None) -> go.Figure:
         ]
     )
     chart.update_layout(
-        barmode="stack", yaxis_title=f"simulated time ({unit})", height=360, **_look()
+        barmode="stack", yaxis_title=f"simulated time ({unit})", height=360, **look()
     )
     return chart
 
@@ -193,7 +200,7 @@ def use_chart(scores: Mapping[str, Score]) -> go.Figure:
         ]
     )
     chart.update_layout(
-        barmode="group", yaxis_title="used (% of simulated time)", height=360, **_look()
+        barmode="group", yaxis_title="used (% of simulated time)", height=360, **look()
     )
     return chart
 
@@ -216,7 +223,7 @@ def gap_chart(lines: Sequence[Line]) -> go.Figure | None:
         xaxis={"type": "log", "title": "CPU time (s), at least 0.001"},
         yaxis={"title": "gap to the best bound (%)", "rangemode": "tozero"},
         height=360,
-        **_look(),
+        **look(),
     )
     return chart
 
@@ -233,7 +240,7 @@ def pareto_chart(lines: Sequence[Line]) -> go.Figure | None:
         xaxis_title="latency (s, or the accelerator's unit)",
         yaxis_title="energy (J, or the accelerator's unit)",
         height=360,
-        **_look(),
+        **look(),
     )
     return chart
 

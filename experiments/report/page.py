@@ -18,7 +18,9 @@ from elkhound.experiments.report.charts import (
     timeline_chart,
     use_chart,
 )
+from elkhound.experiments.report.remarks import remark
 from elkhound.experiments.report.run import Run
+from elkhound.experiments.report.swept import swept_axes, swept_chart
 from elkhound.experiments.row_table import Line
 
 COLUMNS = ("objective", "lower_bound", "gap", "simulated", "model_error", "energy",
@@ -26,9 +28,6 @@ COLUMNS = ("objective", "lower_bound", "gap", "simulated", "model_error", "energ
            "cpu_seconds")  # fmt: skip
 _PERCENT = ("gap", "model_error")
 _CYCLES = ("objective", "lower_bound", "simulated")
-_ROW = ("method", "status", "verified", "reason", "bound_kind", "order", *COLUMNS)
-_HIDDEN = ("kind", "version", "wall_seconds", "simulated_cycles", "rounding_error",
-           "fused")  # fmt: skip
 
 
 def report_html(run: Run) -> str:
@@ -39,7 +38,7 @@ def report_html(run: Run) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    varied = tuple(n for n in run.rows.varied if n not in (*_ROW, *_HIDDEN))
+    varied = swept_axes(run.rows)
     shown = [n for n in COLUMNS if any(x.get(n) is not None for x in run.rows.lines)]
     return environment.get_template("page.html").render(
         title=run.problem.get("name", run.path.name),
@@ -81,7 +80,7 @@ def _cells(
         "method": line["method"],
         "status": line["status"],
         "verified": verified,
-        "reason": line.get("reason") or "",
+        "remark": remark(line, run.configuration),
         "values": [_text(name, line.get(name), run.clock_hz) for name in columns],
     }
 
@@ -100,7 +99,16 @@ def _text(name: str, value: Any, clock_hz: int | None) -> str:
 def _charts(run: Run) -> list[tuple[str, str]]:
     """Return title and markup of the charts over all rows."""
     timed = {m: s for m, s in run.scores.items() if "split" in s}
+    axes = swept_axes(run.rows)
     found: list[tuple[str, go.Figure | None]] = [
+        *(
+            (
+                f"Objective and gap against {axis}",
+                swept_chart(run.rows.lines, axis, others),
+            )
+            for axis in axes
+            for others in (tuple(other for other in axes if other != axis),)
+        ),
         ("How far from optimal, at what cost", gap_chart(run.rows.lines)),
         ("Energy and latency", pareto_chart(run.rows.lines)),
         ("Where the time goes", split_chart(timed, run.clock_hz) if timed else None),
@@ -122,6 +130,11 @@ def _markup(chart: go.Figure) -> str:
     text: str = chart.to_html(
         full_html=False,
         include_plotlyjs=False,
-        config={"responsive": True, "scrollZoom": True, "displaylogo": False},
+        config={
+            "responsive": True,
+            "scrollZoom": True,
+            "displaylogo": False,
+            "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
+        },
     )
     return text

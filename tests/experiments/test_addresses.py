@@ -112,11 +112,11 @@ def test_a_plan_without_placement_is_planned_again() -> None:
     assert found.addresses is not None
     assert address_violations(CROWDED, ON_DEMAND, found.addresses) == ()
     assert found.note.startswith(
-        f"no addresses for its plan worth {first.objective}: proved not to fit in 7 B: "
-        "buffers "
+        f"its first plan of {first.objective} cycles has no addresses: proved not to "
+        "fit in 7 B per core: buffers "
     )
     assert " share " in found.note
-    assert found.note.endswith("; planned again for 6 B")
+    assert found.note.endswith("; this one is planned for 6 B")
 
 
 def test_a_plan_is_kept_where_planning_again_does_not_help() -> None:
@@ -125,6 +125,7 @@ def test_a_plan_is_kept_where_planning_again_does_not_help() -> None:
     found = with_addresses(planner, CROWDED, first, Limits())
     assert found.result is first
     assert found.addresses is None
+    assert found.note.startswith(f"its plan of {first.objective} cycles has no ")
     assert "proved not to fit in 7 B" in found.note
 
 
@@ -167,7 +168,7 @@ def test_the_row_says_which_buffers_collide(monkeypatch: pytest.MonkeyPatch) -> 
     assert row.verified is True
     assert row.objective == judge(CROWDED, ON_DEMAND).objective
     assert row.status is Status.FEASIBLE
-    assert "proved not to fit in 7 B: buffers" in row.reason
+    assert "proved not to fit in 7 B per core: buffers" in row.reason
 
 
 HELD = ScheduleProblem(

@@ -14,6 +14,9 @@ from fakes.said import Said
 
 from elkhound.experiments.report import read_run, report_html
 from elkhound.experiments.report.charts import timeline_chart
+from elkhound.experiments.report.remarks import remark
+from elkhound.experiments.report.swept import swept_axes, swept_chart
+from elkhound.experiments.row_table import Line, RowTable
 from elkhound.experiments.run_dir import MARKER
 
 Say = Callable[..., Said]
@@ -111,6 +114,118 @@ def test_a_sweep_is_reported_with_what_it_varies(say: Say) -> None:
     page = Path("swept/report.html").read_text(encoding="utf-8")
     assert "<th>bind.batch</th>" in page
     assert page.count("<td>basic</td>") == 2
+    assert "<h2>Objective and gap against bind.batch</h2>" in page
+
+
+def swept(batch: int, rate: float, method: str, objective: int, gap: float) -> Line:
+    return {
+        "bind.batch": batch, "set.rate": rate, "kind": "schedule", "method": method,
+        "status": "feasible", "objective": objective, "gap": gap,
+    }  # fmt: skip
+
+
+SWEPT = [
+    swept(16, 4e12, "basic", 300, 0.25),
+    swept(8, 4e12, "basic", 200, 0.125),
+    swept(8, 4e12, "static", 180, 0.0),
+    swept(8, 8e12, "basic", 100, 0.5),
+]
+
+
+def test_a_line_goes_along_the_swept_axis_for_every_method_and_other_value() -> None:
+    rows = RowTable(tuple(SWEPT))
+    assert swept_axes(rows) == ("bind.batch", "set.rate")
+    chart = swept_chart(rows.lines, "bind.batch", ["set.rate"])
+    objectives = {
+        (trace.name, trace.line.dash): (tuple(trace.x), tuple(trace.y))
+        for trace in chart.data
+        if trace.yaxis == "y" and trace.y[0] is not None
+    }
+    assert objectives == {
+        ("basic", "solid"): ((8, 16), (200, 300)),
+        ("static", "solid"): ((8,), (180,)),
+        ("basic", "dash"): ((8,), (100,)),
+    }
+    gaps = [tuple(trace.y) for trace in chart.data if trace.yaxis == "y2"]
+    assert gaps == [(12.5, 25), (0,), (50,)]
+    legend = [trace.name for trace in chart.data if trace.showlegend is not False]
+    assert legend == ["basic", "static", "set.rate=4e+12", "set.rate=8e+12"]
+    assert chart.layout.yaxis.title.text == "objective (cycles)"
+    assert chart.layout.xaxis2.title.text == "bind.batch"
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        pytest.param([1, 2, 4], "linear", id="short"),
+        pytest.param([1, 64], "log", id="long"),
+        pytest.param([0, 64], "linear", id="from-0"),
+        pytest.param(["toy-8", "toy-64"], "category", id="words"),
+    ],
+)
+def test_a_swept_axis_has_the_scale_of_its_values(
+    values: list[int | str], scale: str
+) -> None:
+    lines = [{"method": "dp", "objective": 1, "axis": value} for value in values]
+    assert swept_chart(lines, "axis", []).layout.xaxis.type == scale
+
+
+LIMITS = {"limits": {"seconds": 60.0, "relative_gap": 0.0}}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        pytest.param(
+            {"method": "dp", "wall_seconds": 60.2, "reason": "its plan …"},
+            "stopped at the time limit of 60 s before a proof; its plan …",
+            id="time",
+        ),
+        pytest.param(
+            {"method": "cp-sat", "wall_seconds": 3.0},
+            "stopped after 3 s before a proof",
+            id="another-limit",
+        ),
+        pytest.param(
+            {"method": "cp-sat", "wall_seconds": 3.0, "limits.seconds": 3.0},
+            "stopped at the time limit of 3 s before a proof",
+            id="swept-limit",
+        ),
+        pytest.param(
+            {"method": "milp", "gap": 0.01, "limits.relative_gap": 0.02},
+            "stopped at the gap asked for, 2 %",
+            id="gap",
+        ),
+        pytest.param({"method": "static", "wall_seconds": 70.0}, "", id="heuristic"),
+        pytest.param({"method": "of-another-package"}, "", id="not-installed"),
+        pytest.param({"method": "dp", "status": "optimal"}, "", id="proved"),
+    ],
+)
+def test_an_exact_method_without_a_proof_says_what_it_met(
+    line: Line, said: str
+) -> None:
+    row = {"kind": "schedule", "status": "feasible", "reason": "", **line}
+    assert remark(row, LIMITS) == said
+
+
+def test_remarks_stand_below_their_rows(run_path: Path) -> None:
+    place = run_path / "rows.json"
+    table = json.loads(place.read_text())
+    table["rows"][0]["reason"] = "its plan of 5 cycles has no addresses"
+    place.write_text(json.dumps(table))
+    page = report_html(read_run(run_path))
+    table_text = page.partition("<h2>Rows</h2>")[2]
+    columns = len(re.findall("<th[ >]", table_text.partition("</thead>")[0]))
+    assert re.findall(r'<td class="remark" colspan="(\d+)">(.*)</td>', table_text) == [
+        (str(columns), "its plan of 5 cycles has no addresses")
+    ]
+
+
+def test_no_legend_lies_under_the_tools_of_its_chart(run_path: Path) -> None:
+    score = read_run(run_path).scores["basic"]
+    for chart in (timeline_chart(score, None), swept_chart(SWEPT, "bind.batch", [])):
+        legend = chart.layout.legend
+        assert (legend.yref, legend.y, legend.yanchor) == ("container", 0, "bottom")
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
