@@ -108,7 +108,8 @@ def _print_plans(
     ]
     _print(
         console,
-        f"execute front{left_out}; time without distribution",
+        f"execute front{left_out}: none other is as good in execute KiB, time and "
+        "exchange, so time may rise with KiB; time without distribution",
         ("plan", "splits", *(["rotations"] if wide else [])),
         (
             "cores",

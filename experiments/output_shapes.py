@@ -103,6 +103,7 @@ class MadeFigureShape:
     title: str
     said: str
     measured: str
+    reduced: str
     why: str
     rows: int
     reused: int

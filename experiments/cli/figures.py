@@ -126,6 +126,8 @@ def _print_made(made: Made) -> None:
         return
     click.echo(f"  said: {figure.said}")
     click.echo(f"  measured: {made.found}")
+    if made.reduced:
+        click.echo(f"  reduced: {made.reduced}")
     click.echo(f"  why: {figure.why}")
     drawing = next(path for path in made.files if path.suffix == ".png")
     click.echo(f"  {drawing}, {made.cpu_seconds:.1f} CPU s\n")

@@ -153,8 +153,64 @@ def fair_ratios(lines: Sequence[Line], keys: Sequence[str]) -> str:
     part = f"{100 * geometric_mean(ideal):.1f} %" if ideal else "an unknown part"
     return (
         f"Elk-Full is {'; '.join(parts)}; simulated, it reaches {part} of Ideal's "
-        "speed (geometric means)."
+        f"speed (geometric means). {slower_cells(lines, keys)}"
     )
+
+
+def slower_cells(lines: Sequence[Line], keys: Sequence[str]) -> str:
+    """Return where Elk-Full is slower than the others, and what takes longer there."""
+    parts = []
+    for other in ("basic", "static", "elk-dyn"):
+        lost = {
+            value: sorted(_losses(lines, keys, other, value), key=lambda loss: loss[0])
+            for value in (planned, simulated)
+        }
+        counts = [len(lost[value]) for value in (planned, simulated)]
+        if not any(counts):
+            parts.append(f"than {other} nowhere")
+            continue
+        worst = ""
+        if lost[simulated]:
+            ratio, place, longer = lost[simulated][-1]
+            worst = f" (at most {100 * (ratio - 1):.1f} %, {place}{longer})"
+        known = len(ratios(lines, keys, other, "elk-full", planned))
+        parts.append(
+            f"than {other} in {counts[0]} of {known} cells planned, {counts[1]} "
+            f"simulated{worst}"
+        )
+    return f"It is slower {'; '.join(parts)}."
+
+
+def _losses(
+    lines: Sequence[Line],
+    keys: Sequence[str],
+    other: str,
+    value: Callable[[Line], float | None],
+) -> Iterator[tuple[float, str, str]]:
+    """Yield how many times as long, where, and what of it grew most."""
+    for cell in cells(lines, *keys).values():
+        own = {str(line["method"]): line for line in cell}
+        if other not in own or "elk-full" not in own:
+            continue
+        mine, theirs = value(own["elk-full"]), value(own[other])
+        if mine is not None and theirs and mine > theirs:
+            place = " ".join(str(own[other][key]) for key in keys)
+            yield mine / theirs, place, _longer(own["elk-full"], own[other])
+
+
+def _longer(mine: Line, theirs: Line) -> str:
+    """Return the part of the simulated time that grew most."""
+    grown = {
+        part: mine[f"{part}_cycles"] - theirs[f"{part}_cycles"]
+        for part in SPLIT
+        if mine.get(f"{part}_cycles") is not None
+        and theirs.get(f"{part}_cycles") is not None
+    }
+    if not grown:
+        return ""
+    part = max(grown, key=lambda part: grown[part])
+    milliseconds = _ms(grown[part], mine["clock_hz"])
+    return f": {part.replace('_', ' ')} +{milliseconds:.3g} ms"
 
 
 def design_bars_of(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from elkhound.experiments.figures.figure import Bench, Figure, Measured
+from elkhound.experiments.figures.reduction import reduction
 from elkhound.experiments.replacing import replace_file
 from elkhound.experiments.row_table import RowTable
 from elkhound.experiments.run_dir import MARKER, versions
@@ -30,6 +31,8 @@ class Made:
         What it was drawn from; None if measuring failed.
     found : str
         What the lines say.
+    reduced : str
+        What `--quick` left out; empty without it.
     files : tuple of Path
         What was written.
     error : str
@@ -41,6 +44,7 @@ class Made:
     figure: Figure
     measured: Measured | None = None
     found: str = ""
+    reduced: str = ""
     files: tuple[Path, ...] = ()
     error: str = ""
     cpu_seconds: float = 0.0
@@ -61,6 +65,7 @@ class Made:
             "title": self.figure.title,
             "said": self.figure.said,
             "measured": self.found,
+            "reduced": self.reduced,
             "why": self.figure.why,
             "rows": len(measured.lines),
             "reused": measured.reused,
@@ -86,9 +91,7 @@ def make(figure: Figure, bench: Bench, folder: Path) -> Made:
         made = Made(figure, error=str(error))
     except Exception as error:  # one figure's fault must not lose the others
         made = Made(figure, error=f"internal error: {type(error).__name__}: {error}")
-    return Made(
-        figure, made.measured, made.found, made.files, made.error, clock.cpu_seconds
-    )
+    return replace(made, cpu_seconds=clock.cpu_seconds)
 
 
 def _made(figure: Figure, bench: Bench, folder: Path) -> Made:
@@ -106,20 +109,31 @@ def _made(figure: Figure, bench: Bench, folder: Path) -> Made:
     }
     replace_file(folder / MARKER, json.dumps(about, indent=1) + "\n")
     found = figure.found(measured.lines)
-    replace_file(folder / FINDING, finding_text(figure, found, quick=bench.quick))
+    reduced = ""
+    if bench.quick:
+        reduced = reduction(*(figure.measure.configuration(q) for q in (True, False)))
+    replace_file(folder / FINDING, finding_text(figure, found, reduced))
     drawn = save(figure.draw(measured.lines), folder / figure.name)
     files = (*drawn, folder / ROWS, folder / FINDING, folder / MARKER)
-    return Made(figure, measured, found, files)
+    return Made(figure, measured, found, reduced, files)
 
 
-def finding_text(figure: Figure, found: str, *, quick: bool) -> str:
-    """Return what stands beside the figure: said, measured, and why they differ."""
-    command = f"elkhound figures {figure.name}{' --quick' if quick else ''}"
+def finding_text(figure: Figure, found: str, reduced: str) -> str:
+    """Return what stands beside the figure: said, measured, and why they differ.
+
+    Parameters
+    ----------
+    reduced : str
+        What `--quick` left out; empty without it.
+    """
+    command = f"elkhound figures {figure.name}{' --quick' if reduced else ''}"
+    less = f"* **Reduced by `--quick`:** {reduced}\n" if reduced else ""
     return (
         f"# {figure.title}\n\n"
         f"* **Said:** {figure.said}\n"
         f"* **Measured:** {found}\n"
+        f"{less}"
         f"* **Why:** {figure.why}\n\n"
-        f"Made by `{command}`, Elkhound {own_version()}; every number is computed from "
+        f"Made by `{command}` of {own_version()}; every number is computed from "
         f"`{ROWS}`.\n"
     )

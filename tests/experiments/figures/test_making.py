@@ -15,17 +15,21 @@ from fakes.said import Said
 from elkhound.experiments.cli import figures as verb
 from elkhound.experiments.figures import registry
 from elkhound.experiments.figures.designs import (
+    SPLIT,
     design_bars_of,
     design_lines,
     fair_ratios,
     mean_ratio,
     planned,
     ratios,
+    slower_cells,
 )
 from elkhound.experiments.figures.figure import Bench, Figure, Line, Measured
 from elkhound.experiments.figures.measures import Computed, Swept, points_of_grids
+from elkhound.experiments.figures.reduction import reduction
 from elkhound.experiments.plots.design_bars import design_bars_figure
 from elkhound.model.errors import BadInputError
+from elkhound.model.result import own_version
 
 Say = Callable[..., Said]
 
@@ -229,6 +233,70 @@ def test_ratios_count_the_cells_in_which_both_have_a_value() -> None:
     found = ratios(lines, ["model"], "basic", "elk-full", planned)
     assert found == [2.0, 8.0]
     assert mean_ratio(found) == "4.000×"  # √(2 · 8)
+
+
+def design(model: str, method: str, ms: tuple[float, float], **cycles: int) -> Line:
+    parts = dict.fromkeys((f"{part}_cycles" for part in SPLIT), 0)
+    parts |= {f"{part}_cycles": count for part, count in cycles.items()}
+    return {"model": model, "method": method, "planned_ms": ms[0],
+            "simulated_ms": ms[1], "clock_hz": 1_000_000, **parts}  # fmt: skip
+
+
+def test_a_finding_says_where_the_paper_s_design_loses_and_to_what() -> None:
+    lines = [
+        design("a", "basic", (3.0, 4.0), idle=1000, contention=500),
+        design("a", "elk-full", (3.5, 5.0), idle=1100, contention=2000),
+        design("b", "basic", (2.0, 2.0)),
+        design("b", "elk-full", (1.0, 2.5), execute_only=100),
+        design("b", "static", (2.0, 2.0)),
+    ]
+    # a: 5.0 / 4.0 = 1.25, contention 1500 cycles longer at 1 MHz; b: as many per cent
+    assert slower_cells(lines[:2], ["model"]).startswith(
+        "It is slower than basic in 1 of 1 cells planned, 1 simulated (at most 25.0 %, "
+        "a: contention +1.5 ms); than static nowhere; "
+    )
+    assert "basic in 1 of 2 cells planned, 2 simulated" in fair_ratios(lines, ["model"])
+    assert "than static in 0 of 1 cells planned, 1 simulated (at most 25.0 %, b" in (
+        slower_cells(lines, ["model"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("quick", "full", "said"),
+    [
+        pytest.param({"count": 2}, {"count": 9}, "count 2 in place of 9", id="other"),
+        pytest.param(
+            [{"bind": {"layers": 2}}], [{"bind": {}}], "layers 2 in place of all",
+            id="all",
+        ),
+        pytest.param(
+            [{"set": {"rate": [4e12]}}], [{"set": {"rate": [4e12, 8e12]}}],
+            "rate 4e+12 of 4e+12, 8e+12", id="part",
+        ),
+        pytest.param(
+            [{"seed": 0}], [{"seed": k} for k in range(7)], "seed 0 of 7 from 0 to 6",
+            id="many",
+        ),
+        pytest.param([{"seed": 0}], [{"seed": 0}], "nothing", id="the-same"),
+    ],
+)  # fmt: skip
+def test_a_reduced_figure_says_what_was_left_out(
+    quick: Any, full: Any, said: str
+) -> None:
+    assert reduction(quick, full) == said
+
+
+@pytest.mark.usefixtures("own_figures")
+def test_only_a_reduced_figure_says_that_it_is(say: Say) -> None:
+    left_out = "methods basic, elk-dyn of basic, elk-dyn, ideal"
+    said = say("figures", "tiny", "--quick", "--output", "quick")
+    assert f"  reduced: {left_out}\n" in said.out
+    text = Path("quick/tiny/finding.md").read_text()
+    assert f"* **Reduced by `--quick`:** {left_out}\n" in text
+    assert f"`elkhound figures tiny --quick` of {own_version()};" in text
+    full = json.loads(say("figures", "tiny", "--output", "full", "--json").out)
+    assert full["figures"][0]["reduced"] == ""
+    assert "Reduced" not in Path("full/tiny/finding.md").read_text()
 
 
 def test_without_a_plan_a_ratio_is_unknown() -> None:
