@@ -64,7 +64,7 @@ def run(
     limits: Limits[Plan],
     seconds: float | None = None,
     *,
-    relax: bool = True,
+    in_turns: bool = False,
     progress: Progress | None = None,
 ) -> CpSatAnswer:
     """Minimise (or maximise, or satisfy) a model whose objective is integral.
@@ -77,8 +77,9 @@ def run(
         Seconds, deterministic time, seed, workers and relative gap are used.
     seconds : float or None
         What is left of `limits.seconds`; None for all of it.
-    relax : bool
-        Whether the search keeps a linear relaxation.
+    in_turns : bool
+        Whether a single worker takes turns, a slice of work each, of a search with
+        linear relaxation, one without, and large neighbourhoods of what is found.
     progress : Progress or None
         Told of better solutions and bounds of a minimisation, in the model's units.
 
@@ -94,8 +95,9 @@ def run(
     check_activity(model)
     solver = cp_model.CpSolver()
     configure(solver, limits, stopwatch.remaining_seconds)
-    if not relax:
-        solver.parameters.linearization_level = 0
+    if in_turns and limits.workers == 1:
+        solver.parameters.interleave_search = True
+        solver.parameters.subsolvers.extend(["default_lp", "no_lp"])
     heard = None
     if progress is not None:
         heard = _Heard(progress)

@@ -79,13 +79,13 @@ class CpSat:
         except OutOfTime:
             statistics = {"stopped": "while building the model"}
             return report(unsolved, stopwatch, start, statistics=statistics)
-        # A single worker has been seen to creep along the relaxation of long times.
-        relax = limits.workers > 1
+        # A single way of search has been seen to creep: with the linear relaxation
+        # along long times, without it far above a plan that others prove at once.
         answer = cp_sat.run(
             model.model,
             limits,
             stopwatch.remaining_seconds,
-            relax=relax,
+            in_turns=True,
             progress=told_in_cycles(
                 limits,
                 start,

@@ -68,7 +68,7 @@ class GatedCpSat:
             model.model,
             limits,
             stopwatch.remaining_seconds,
-            relax=limits.workers > 1,
+            in_turns=True,
         )
         if answer.status is Status.INFEASIBLE and amounts.exact:
             return report(unsolved, stopwatch, infeasible=True)
