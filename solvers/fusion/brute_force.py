@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -179,7 +180,8 @@ class _Combinations:
                 above = self._of(f).above_bits[self.rows[f], m]
                 depth = min(self._both(e, f), above.shape[1] - 1)
                 needs.append(self._spread(f, above[:, depth]))
-        return _sum(needs) + self._shared_bits(e, memory)
+        once = self._shared_bits(e, memory) - self._bits_counted_twice(e, memory)
+        return _sum(needs) + once
 
     def _shared_bits(self, e: int, memory: str) -> int:
         """Return the bits of shared tensors that are there while einsum e runs.
@@ -188,11 +190,7 @@ class _Combinations:
         shares with e; and always, if it persists.
         """
         bits = 0
-        users: dict[str, list[int]] = {}
-        for f, own in enumerate(self.classes):
-            for exchange in own.exchanges:
-                users.setdefault(exchange.tensor, []).append(f)
-        for tensor, using in users.items():
+        for tensor, using in self._users().items():
             place = _place(self.classes[using[0]], tensor)
             if place is None or place[0] != memory:
                 continue
@@ -202,6 +200,30 @@ class _Combinations:
             if is_live or tensor in self.pmappings.workload.persistent:
                 bits += size
         return bits
+
+    def _bits_counted_twice(self, e: int, memory: str) -> int:
+        """Return the bits of copies that rows of several users count, but for one each.
+
+        A copy above loops that two users of a tensor share is one node.
+        """
+        bits = 0
+        for tensor, using in self._users().items():
+            for before, user in pairwise(using):
+                (own,) = (x for x in self.classes[user].exchanges if x.tensor == tensor)
+                for copy in own.copies:
+                    is_one = copy.depth < self._both(before, user)
+                    is_there = user == e or copy.depth < self._both(e, user)
+                    if copy.memory == memory and is_one and is_there:
+                        bits += copy.bits
+        return bits
+
+    def _users(self) -> dict[str, list[int]]:
+        """Return the einsums that use each shared tensor, in order."""
+        users: dict[str, list[int]] = {}
+        for f, own in enumerate(self.classes):
+            for exchange in own.exchanges:
+                users.setdefault(exchange.tensor, []).append(f)
+        return users
 
     def _both(self, e: int, f: int) -> int:
         """Return how many loops two einsums share."""

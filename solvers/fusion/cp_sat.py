@@ -231,7 +231,7 @@ class _Model:
         """Return the value that goes with the literal taken, as a safe sum."""
         if not any(values):
             return 0
-        if sum(values) < ACTIVITY_LIMIT // 8:
+        if sum(map(abs, values)) < ACTIVITY_LIMIT // 8:
             return cp_model.LinearExpr.weighted_sum(literals, values)
         return Levels(self.cp, name, values, literals).amount()
 
@@ -254,7 +254,7 @@ def _amounts(choice: Choice) -> list[int]:
             found.update(b for bits in option.held_bits for b in bits)
     for stage in choice.stages:
         for arc in stage.arcs:
-            found.update(arc.held.live)
+            found.update(map(abs, arc.held.live))
             for by_memory in (arc.held.opened, arc.held.retired):
-                found.update(b for bits in by_memory for b in bits)
+                found.update(abs(b) for bits in by_memory for b in bits)
     return sorted(found)

@@ -14,7 +14,9 @@ of the workload is one `Pick` (row, class) per einsum such that
   its last user), and of every other einsum that shares j > 0 loops with e (the least
   number of shared loops between them) what it holds under less than j loops:
   `above_bits[j]`, and shared tensors it opened or was the last to use there.
-  `above_bits[0]` is held throughout: persistent tensors. Filling exactly is legal.
+  `above_bits[0]` is held throughout: persistent tensors. A copy above loops that two
+  users of a tensor share is one node, though the rows of both count it. Filling exactly
+  is legal.
 
 Energy and latency of the mapping are the sums over the picks, and `rebuild` returns its
 LoopTree, for which `cost_of` and the referee say the same.

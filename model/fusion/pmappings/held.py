@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from elkhound.model.fusion.compatibility import (
     Compatibility,
+    Copy,
     Exchange,
     Interface,
     Live,
@@ -27,6 +29,11 @@ class Held:
     opened, retired : tuple of tuple of int
         By memory and d: tensors directly under d − 1 loops that are live from this
         einsum on, and that no later one uses; d = 0 for those that persist.
+
+    Notes
+    -----
+    A copy above loops that the einsum shares with an earlier user is one node, which
+    the rows of both count: it is taken off all three, which may then be negative.
     """
 
     live: tuple[int, ...]
@@ -48,18 +55,30 @@ class Held:
         fresh = [e for e in own.exchanges if e.tensor not in known]
         held: list[Exchange | Live] = [*before.live, *fresh]
         gone = [each for each in held if each.tensor not in still]
+        used = {exchange.tensor for exchange in own.exchanges}
+        twice = [c for live in before.live if live.tensor in used for c in live.copies]
         return cls(
-            tuple(sum(e.bits for e in held if e.memory == name) for name in memories),
-            tuple(_by_depth(fresh, name, persistent) for name in memories),
-            tuple(_by_depth(gone, name, persistent) for name in memories),
+            tuple(_bits(held, name) - _bits(twice, name) for name in memories),
+            tuple(_by_depth(fresh, twice, name, persistent) for name in memories),
+            tuple(_by_depth(gone, twice, name, persistent) for name in memories),
         )
 
 
+def _bits(held: Iterable[Exchange | Live | Copy], memory: str) -> int:
+    return sum(each.bits for each in held if each.memory == memory)
+
+
 def _by_depth(
-    held: Iterable[Exchange | Live], memory: str, persistent: Set[str]
+    held: Iterable[Exchange | Live],
+    twice: Iterable[Copy],
+    memory: str,
+    persistent: Set[str],
 ) -> tuple[int, ...]:
-    own = [each for each in held if each.memory == memory]
-    bits = [0] * (2 + max((each.depth for each in own), default=0))
-    for each in own:
-        bits[0 if each.tensor in persistent else each.depth + 1] += each.bits
-    return tuple(bits)
+    bits = defaultdict[int, int](int)
+    for each in held:
+        if each.memory == memory:
+            bits[0 if each.tensor in persistent else each.depth + 1] += each.bits
+    for copy in twice:
+        if copy.memory == memory:
+            bits[copy.depth + 1] -= copy.bits
+    return tuple(bits[d] for d in range(1 + max(bits, default=1)))

@@ -146,6 +146,28 @@ def test_sums_in_different_orders_make_no_points_of_a_front() -> None:
     )
 
 
+def test_a_weight_above_loops_that_its_users_share_is_held_once() -> None:
+    """W0 in the buffer, above m of both einsums: 4 + T1 2 + T0 or T2 1 = 7 of 7 bits.
+
+    W0 comes once for each einsum, 2 · 4 · (10 + 1) = 88; T0 comes and T2 goes, 6 · 11
+    each, 132; each einsum multiplies 12 times: 2 · 12 reads, 12 writes of its output
+    and 12 − 6 reads of partial sums, 2 · 42 = 84. Together 304. Held twice, W0 alone
+    would be 8 bits.
+    """
+    main = Memory(
+        "DRAM", None, 10.0, 10.0, keep=("not-intermediates",), may_keep=("all",)
+    )
+    buffer = Memory("Buffer", 7, 1.0, 1.0, keep=("not-above",), may_keep=("all",))
+    accelerator = Accelerator("small", (main, buffer), (Compute("MAC", 0.0, 1.0),))
+    tied = ("T1[m,b] = T0[m,a] * W0[a,b]", "T2[m,a] = T1[m,b] * W0[a,b]")
+    workload = workload_of({"m": 3, "a": 2, "b": 2}, *tied)
+    workload = replace(workload, bits=tuple((t, 1) for t, _ in workload.bits))
+    problem = FusionProblem(workload, accelerator, Objective.ENERGY)
+    agree(problem, ALL)
+    for method in ALL:
+        assert method.solve(problem, ONE).objective == 304, method.name
+
+
 BY_OBJECTIVE = st.sampled_from(list(Objective)).flatmap(fusion_problems)
 
 
