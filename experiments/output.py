@@ -190,9 +190,9 @@ def _surpassed_classes(table: Table) -> Iterator[str]:
     if not known:
         return
     least, best = min(known, key=lambda plan: plan[0])
-    surpassed: dict[str | None, list[str]] = {}
+    surpassed: dict[str, list[str]] = {}
     for _, row in known:
-        if row.lower_bound is not None and row.lower_bound > least:
+        if row.order and row.lower_bound is not None and row.lower_bound > least:
             surpassed.setdefault(row.order, []).append(row.method)
     for order, names in surpassed.items():
         yield (

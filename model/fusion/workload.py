@@ -162,17 +162,17 @@ def _require_one_producer(workload: FusionWorkload) -> None:
     producer: dict[str, str] = {}
     for index, einsum in enumerate(workload.einsums):
         place = ("einsums", index)
-        if einsum.name in names:
-            raise WorkloadError(f"two einsums are called {einsum.name}", place)
-        names.add(einsum.name)
         tensor = einsum.output.tensor
         if tensor in producer:
             raise WorkloadError(
                 f"tensor {tensor} is produced twice, by {producer[tensor]} and "
-                f"{einsum.name}",
+                f"{einsum.name} (einsum {index + 1})",
                 place,
             )
         producer[tensor] = einsum.name
+        if einsum.name in names:
+            raise WorkloadError(f"two einsums are called {einsum.name}", place)
+        names.add(einsum.name)
 
 
 def _require_order(workload: FusionWorkload) -> None:

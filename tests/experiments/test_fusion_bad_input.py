@@ -95,7 +95,7 @@ def test_the_files_that_the_cases_break_are_good(say: Say, tmp_path: Path) -> No
         ),
         pytest.param(
             "w.yaml", "Last: T2[m,n2]", "Last: T1[m,n2]",
-            "w.yaml:10: tensor T1 is produced twice, by T1 and Last",
+            "w.yaml:10: tensor T1 is produced twice, by T1 and Last (einsum 2)",
             id="produced-twice",
         ),
         pytest.param(

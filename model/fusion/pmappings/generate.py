@@ -256,6 +256,14 @@ def _infeasible(
     accelerator: Accelerator, shape: EinsumShape, space: Mapspace, einsum: str
 ) -> InfeasibleError:
     """Say which memory is too small for any partial mapping of an einsum."""
+    tensors = len(shape.bits)
+    units = {unit.name: unit.tensors for unit in accelerator.compute}
+    if not {None, tensors} & set(units.values()):
+        takes = ", ".join(f"{name} takes {number}" for name, number in units.items())
+        return InfeasibleError(
+            f"einsum {einsum}: has {tensors} tensors, for which there is no compute "
+            f"unit ({takes})"
+        )
     needs: dict[int, int] = {}
     for template in templates(accelerator, shape, space):
         for level, bits in _least_bits(shape, template).items():

@@ -38,6 +38,21 @@ def test_a_buffer_of_one_value_of_each_tensor_is_enough() -> None:
     assert ParetoJoin().solve(problem, Limits()).plan is not None
 
 
+def test_an_einsum_for_which_there_is_no_compute_unit_is_told_what_the_units_take() -> (
+    None
+):
+    accelerator = with_buffer(24)
+    units = tuple(replace(unit, tensors=2) for unit in accelerator.compute)
+    accelerator = replace(accelerator, compute=units)
+    problem = FusionProblem(fusion_workload("matvecs"), accelerator)
+    name = units[0].name
+    with pytest.raises(
+        InfeasibleError,
+        match=rf"einsum Y: has 3 tensors, for which there is no .*\({name} takes 2",
+    ):
+        ParetoJoin().solve(problem, Limits())
+
+
 def test_main_memory_of_limited_size_is_refused() -> None:
     accelerator = load_accelerator("simple")
     main, buffer = accelerator.memories

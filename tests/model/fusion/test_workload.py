@@ -58,11 +58,20 @@ def build(*lines: str, **sizes: int) -> FusionWorkload:
     ("lines", "message", "place"),
     [
         pytest.param(
-            ("Y[m] = X[m]", "Y[m] = Z[m]"), "two einsums are called Y", 1, id="name"
+            ("A: Y[m] = X[m]", "A: V[m] = Z[m]"),
+            "two einsums are called A",
+            1,
+            id="name",
+        ),
+        pytest.param(
+            ("Y[m] = X[m]", "Y[m] = Z[m]"),
+            r"tensor Y is produced twice, by Y and Y \(einsum 2\)",
+            1,
+            id="unnamed-twice",
         ),
         pytest.param(
             ("A: Y[m] = X[m]", "B: Y[m] = Z[m]"),
-            "tensor Y is produced twice, by A and B",
+            r"tensor Y is produced twice, by A and B \(einsum 2\)",
             1,
             id="produced-twice",
         ),

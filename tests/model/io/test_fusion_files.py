@@ -190,7 +190,7 @@ def test_a_broken_accelerator_is_refused_by_line(
         ),
         pytest.param(
             "T2[m,n2] = T1", "T1[m,n2] = T3",
-            "w.yaml:4: two einsums are called T1",
+            "w.yaml:4: tensor T1 is produced twice, by T1 and T1 (einsum 2)",
             id="twice",
         ),
         pytest.param(
