@@ -22,7 +22,6 @@ SHAPES = {
                     "T3[q,n] = S[q,k] * W[k,n]"),
     "late-weight": ("T1[m,n] = T0[m,k] * U[k,n]", "T2[p,n] = T1[m,n] * W[p,m]",
                     "T3[p,q] = S[q,m] * W[p,m]"),
-    "tied-weight": ("T1[m,n] = T0[m,k] * W[k,n]", "T2[m,k] = T1[m,n] * W[k,n]"),
     "copy": ("I[m,k] = copy I0[m,k]", "T1[m,n] = I[m,k] * W0[k,n]"),
 }  # fmt: skip
 

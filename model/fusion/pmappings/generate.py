@@ -13,6 +13,7 @@ from elkhound.model.fusion.accelerator import Accelerator
 from elkhound.model.fusion.mapspace import WHOLE_SPACE, Mapspace
 from elkhound.model.fusion.pmappings.ceilings import Moves, most_of, moves_around
 from elkhound.model.fusion.pmappings.classes import Signature, Visible
+from elkhound.model.fusion.pmappings.ragged import require_small
 from elkhound.model.fusion.pmappings.search import ShapeRows, ShapeSearch
 from elkhound.model.fusion.pmappings.shape import EinsumShape, shape_of
 from elkhound.model.fusion.pmappings.table import PmappingTable
@@ -95,7 +96,7 @@ class Generator:
     InfeasibleError
         As in `generate`.
     BadInputError
-        Main memory has a size.
+        Main memory has a size, or a rank more tiles than can be tried.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class Generator:
                 code="limited-main-memory",
                 hint="leave it out",
             )
+        require_small(workload.sizes, mapspace.tiles)
         self.workload = workload
         self.accelerator = accelerator
         self.mapspace = mapspace

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from elkhound.model.errors import BadInputError
 from elkhound.model.fusion.mapspace import Tiles
 
 Ints = npt.NDArray[np.int64]
 Chain = Sequence[tuple[Ints, bool]]
+MOST = {Tiles.ANY: 1024, Tiles.EVEN: 10**6}
+"""Largest rank that is cut so: above, the chains alone take minutes and gigabytes."""
+
+
+def require_small(sizes: Iterable[tuple[str, int]], tiles: Tiles) -> None:
+    """Refuse ranks with more tiles of a kind than can be tried.
+
+    Raises
+    ------
+    BadInputError
+        Names the rank and what it may be cut into instead.
+    """
+    for rank, size in sizes:
+        if size > MOST.get(tiles, size):
+            kinds = [kind for kind, most in MOST.items() if size <= most]
+            raise BadInputError(
+                f"rank {rank}: its size is {size}, must be at most {MOST[tiles]} where "
+                f"tiles are {tiles}",
+                code="too-many-tiles",
+                hint=" or ".join(f"--tiles {k}" for k in (*kinds, Tiles.DIVISORS)),
+            )
 
 
 @cache

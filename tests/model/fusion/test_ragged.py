@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from elkhound.model.errors import BadInputError
 from elkhound.model.fusion.mapspace import Tiles
-from elkhound.model.fusion.pmappings.ragged import chains, cuts, visits
+from elkhound.model.fusion.pmappings.ragged import (
+    chains,
+    cuts,
+    require_small,
+    visits,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,3 +73,23 @@ def test_visits_are_those_of_nested_loops(size: int, sizes: list[int]) -> None:
     chain = [(np.array([tile]), False) for tile in tiles]
     count, total = visits(np.array([size]), chain)
     assert (int(count[0]), int(total[0])) == (len(walked(size, tiles)), size)
+
+
+@pytest.mark.parametrize(
+    ("size", "tiles", "hint"),
+    [
+        pytest.param(1025, Tiles.ANY, "--tiles even or --tiles divisors", id="any"),
+        pytest.param(10**6 + 1, Tiles.EVEN, "--tiles divisors", id="even"),
+        pytest.param(10**15 - 11, Tiles.ANY, "--tiles divisors", id="huge"),
+    ],
+)
+def test_a_rank_of_too_many_tiles_is_refused_with_what_it_may_be_cut_into(
+    size: int, tiles: Tiles, hint: str
+) -> None:
+    with pytest.raises(BadInputError, match=rf"rank m: its size is {size}") as refused:
+        require_small([("k", 4), ("m", size)], tiles)
+    assert refused.value.hint == hint
+
+
+def test_divisors_of_any_size_are_tried() -> None:
+    require_small([("m", 10**15)], Tiles.DIVISORS)
