@@ -104,14 +104,20 @@ def assert_equal(
         assert one == pytest.approx(other, rel=1e-9, abs=2e-6)
 
 
+def require_front_of_all_nests(
+    accelerator: Accelerator, workload: FusionWorkload, *, ragged: bool = False
+) -> None:
+    mapspace = RAGGED if ragged else EVERY_ORDER
+    found = join(generate(workload, accelerator, mapspace, BOTH), BOTH)
+    assert_equal(points(found), front(accelerator, workload, ragged=ragged))
+
+
 @settings(derandomize=True, deadline=None, max_examples=4)
 @given(pairs())
 def test_the_front_of_two_einsums_is_that_of_all_nests(
     case: tuple[Accelerator, FusionWorkload],
 ) -> None:
-    accelerator, workload = case
-    found = join(generate(workload, accelerator, EVERY_ORDER, BOTH), BOTH)
-    assert_equal(points(found), front(accelerator, workload))
+    require_front_of_all_nests(*case)
 
 
 @settings(derandomize=True, deadline=None, max_examples=3)
@@ -119,9 +125,7 @@ def test_the_front_of_two_einsums_is_that_of_all_nests(
 def test_the_ragged_front_of_two_einsums_is_that_of_all_ragged_nests(
     case: tuple[Accelerator, FusionWorkload],
 ) -> None:
-    accelerator, workload = case
-    found = join(generate(workload, accelerator, RAGGED, BOTH), BOTH)
-    assert_equal(points(found), front(accelerator, workload, ragged=True))
+    require_front_of_all_nests(*case, ragged=True)
 
 
 @pytest.mark.slow
@@ -130,9 +134,7 @@ def test_the_ragged_front_of_two_einsums_is_that_of_all_ragged_nests(
 def test_the_ragged_front_of_many_pairs_is_that_of_all_ragged_nests(
     case: tuple[Accelerator, FusionWorkload],
 ) -> None:
-    accelerator, workload = case
-    found = join(generate(workload, accelerator, RAGGED, BOTH), BOTH)
-    assert_equal(points(found), front(accelerator, workload, ragged=True))
+    require_front_of_all_nests(*case, ragged=True)
 
 
 @pytest.mark.slow
@@ -141,9 +143,7 @@ def test_the_ragged_front_of_many_pairs_is_that_of_all_ragged_nests(
 def test_the_front_of_many_pairs_is_that_of_all_nests(
     case: tuple[Accelerator, FusionWorkload],
 ) -> None:
-    accelerator, workload = case
-    found = join(generate(workload, accelerator, EVERY_ORDER, BOTH), BOTH)
-    assert_equal(points(found), front(accelerator, workload))
+    require_front_of_all_nests(*case)
 
 
 def test_the_space_of_the_paper_leaves_out_a_mapping_of_the_front() -> None:
